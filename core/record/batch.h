@@ -30,7 +30,7 @@
 #include "core/base/slice.h"
 #include "core/base/types.h"
 #include "core/record/codec.h"
-#include "core/record/wire.h"
+#include "core/base/bytes.h"
 
 #define BATCH_MAGIC 2           // the only one that 4.x reads
 #define BATCH_OVERHEAD_BYTES 12 // base offset and length: what must be read to know the size
@@ -52,15 +52,15 @@ enum batch_attribute {
 // first byte of a batch that batch_parse accepted (or of at least BATCH_HEADER_BYTES bytes).
 static inline log_offset batch_base_offset(const uint8_t *b)
 {
-    return wire_get_i64(b);
+    return (int64_t)bytes_load_be64(b);
 }
 static inline int32_t batch_length(const uint8_t *b)
 {
-    return wire_get_i32(b + 8);
+    return (int32_t)bytes_load_be32(b + 8);
 }
 static inline leader_epoch batch_leader_epoch(const uint8_t *b)
 {
-    return wire_get_i32(b + 12);
+    return (int32_t)bytes_load_be32(b + 12);
 }
 static inline int8_t batch_magic(const uint8_t *b)
 {
@@ -68,39 +68,39 @@ static inline int8_t batch_magic(const uint8_t *b)
 }
 static inline uint32_t batch_crc(const uint8_t *b)
 {
-    return wire_get_u32(b + 17);
+    return bytes_load_be32(b + 17);
 }
 static inline int16_t batch_attributes(const uint8_t *b)
 {
-    return wire_get_i16(b + 21);
+    return (int16_t)bytes_load_be16(b + 21);
 }
 static inline int32_t batch_last_offset_delta(const uint8_t *b)
 {
-    return wire_get_i32(b + 23);
+    return (int32_t)bytes_load_be32(b + 23);
 }
 static inline time_ms batch_base_timestamp(const uint8_t *b)
 {
-    return wire_get_i64(b + 27);
+    return (int64_t)bytes_load_be64(b + 27);
 }
 static inline time_ms batch_max_timestamp(const uint8_t *b)
 {
-    return wire_get_i64(b + 35);
+    return (int64_t)bytes_load_be64(b + 35);
 }
 static inline int64_t batch_producer_id(const uint8_t *b)
 {
-    return wire_get_i64(b + 43);
+    return (int64_t)bytes_load_be64(b + 43);
 }
 static inline int16_t batch_producer_epoch(const uint8_t *b)
 {
-    return wire_get_i16(b + 51);
+    return (int16_t)bytes_load_be16(b + 51);
 }
 static inline int32_t batch_base_sequence(const uint8_t *b)
 {
-    return wire_get_i32(b + 53);
+    return (int32_t)bytes_load_be32(b + 53);
 }
 static inline int32_t batch_count(const uint8_t *b)
 {
-    return wire_get_i32(b + 57);
+    return (int32_t)bytes_load_be32(b + 57);
 }
 
 static inline size_t batch_size(const uint8_t *b)
@@ -149,15 +149,15 @@ static inline int32_t batch_last_sequence(const uint8_t *b)
 // These two are outside the CRC: a leader stamps them in place.
 static inline void batch_set_base_offset(uint8_t *b, log_offset v)
 {
-    wire_put_i64(b, v);
+    bytes_store_be64(b, (uint64_t)v);
 }
 static inline void batch_set_leader_epoch(uint8_t *b, leader_epoch v)
 {
-    wire_put_i32(b + 12, v);
+    bytes_store_be32(b + 12, (uint32_t)v);
 }
 static inline void batch_set_length(uint8_t *b, int32_t v)
 {
-    wire_put_i32(b + 8, v);
+    bytes_store_be32(b + 8, (uint32_t)v);
 }
 static inline void batch_set_magic(uint8_t *b, int8_t v)
 {
@@ -165,40 +165,40 @@ static inline void batch_set_magic(uint8_t *b, int8_t v)
 }
 static inline void batch_set_crc(uint8_t *b, uint32_t v)
 {
-    wire_put_u32(b + 17, v);
+    bytes_store_be32(b + 17, v);
 }
 // The rest is under the CRC: call batch_seal afterwards.
 static inline void batch_set_attributes(uint8_t *b, int16_t v)
 {
-    wire_put_i16(b + 21, v);
+    bytes_store_be16(b + 21, (uint16_t)v);
 }
 static inline void batch_set_last_offset_delta(uint8_t *b, int32_t v)
 {
-    wire_put_i32(b + 23, v);
+    bytes_store_be32(b + 23, (uint32_t)v);
 }
 static inline void batch_set_base_timestamp(uint8_t *b, time_ms v)
 {
-    wire_put_i64(b + 27, v);
+    bytes_store_be64(b + 27, (uint64_t)v);
 }
 static inline void batch_set_max_timestamp(uint8_t *b, time_ms v)
 {
-    wire_put_i64(b + 35, v);
+    bytes_store_be64(b + 35, (uint64_t)v);
 }
 static inline void batch_set_producer_id(uint8_t *b, int64_t v)
 {
-    wire_put_i64(b + 43, v);
+    bytes_store_be64(b + 43, (uint64_t)v);
 }
 static inline void batch_set_producer_epoch(uint8_t *b, int16_t v)
 {
-    wire_put_i16(b + 51, v);
+    bytes_store_be16(b + 51, (uint16_t)v);
 }
 static inline void batch_set_base_sequence(uint8_t *b, int32_t v)
 {
-    wire_put_i32(b + 53, v);
+    bytes_store_be32(b + 53, (uint32_t)v);
 }
 static inline void batch_set_count(uint8_t *b, int32_t v)
 {
-    wire_put_i32(b + 57, v);
+    bytes_store_be32(b + 57, (uint32_t)v);
 }
 
 // ---- whole batches
