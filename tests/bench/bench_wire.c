@@ -170,6 +170,36 @@ static void metadata(int fd, const char *topic, int partitions)
     bench_die("topic %s has no leaders after 60 s", topic);
 }
 
+// ListOffsets latest: the offset, or minus the error code.
+static int64_t end_offset(int fd, const char *topic, int partition)
+{
+    struct out o = {0};
+    uint8_t *in = NULL;
+    size_t cap = 0;
+    header(&o, API_LIST_OFFSETS, 1, false, NULL);
+    out_i32(&o, -1);
+    out_i32(&o, 1);
+    out_str(&o, topic);
+    out_i32(&o, 1);
+    out_i32(&o, partition);
+    out_i64(&o, -1);
+    out_frame_end(&o);
+    bench_send_all(fd, o.data, o.len);
+    bench_recv_frame(fd, &in, &cap);
+    const uint8_t *p = in + 4 + 4 + 2 + strlen(topic) + 4 + 4;
+    int64_t offset = get_u16(p) != 0 ? -(int64_t)get_u16(p) : (int64_t)get_u64(p + 10);
+    free(o.data), free(in);
+    return offset;
+}
+
+int64_t bench_end_offset(int fd, const char *topic, int partition)
+{
+    int64_t offset = end_offset(fd, topic, partition);
+    if (offset < 0)
+        bench_die("ListOffsets %s-%d: error %lld", topic, partition, (long long)-offset);
+    return offset;
+}
+
 void bench_create_topic(int fd, const char *topic, int partitions)
 {
     struct out o = {0};
@@ -192,27 +222,15 @@ void bench_create_topic(int fd, const char *topic, int partitions)
         bench_die("CreateTopics %s: error %d", topic, error);
     free(o.data), free(in);
     metadata(fd, topic, partitions);
-}
-
-int64_t bench_end_offset(int fd, const char *topic, int partition)
-{
-    struct out o = {0};
-    uint8_t *in = NULL;
-    size_t cap = 0;
-    header(&o, API_LIST_OFFSETS, 1, false, NULL);
-    out_i32(&o, -1);
-    out_i32(&o, 1);
-    out_str(&o, topic);
-    out_i32(&o, 1);
-    out_i32(&o, partition);
-    out_i64(&o, -1);
-    out_frame_end(&o);
-    bench_send_all(fd, o.data, o.len);
-    bench_recv_frame(fd, &in, &cap);
-    const uint8_t *p = in + 4 + 4 + 2 + strlen(topic) + 4 + 4;
-    if (get_u16(p) != 0)
-        bench_die("ListOffsets %s-%d: error %d", topic, partition, (int16_t)get_u16(p));
-    int64_t offset = (int64_t)get_u64(p + 10);
-    free(o.data), free(in);
-    return offset;
+    // metadata may name a leader that has not opened the partition yet
+    for (int p = 0, tries = 0; p < partitions;) {
+        if (end_offset(fd, topic, p) >= 0) {
+            p++;
+            continue;
+        }
+        if (++tries > 6000)
+            bench_die("%s-%d is not led after 60 s", topic, p);
+        struct timespec wait = {.tv_nsec = 10 * 1000 * 1000};
+        nanosleep(&wait, NULL);
+    }
 }
