@@ -86,6 +86,16 @@ log_offset producer_states_first_open(
 // -1 none.
 log_offset producer_states_first_unstable(struct producer_states *p, log_offset high_watermark);
 
+// Puts in a producer as a snapshot has it: `last` with last_offset < 0 means no batch of this epoch.
+void producer_states_restore(struct producer_states *p, int64_t producer_id, int16_t epoch,
+                             const struct producer_batch_meta *last, int32_t coordinator_epoch,
+                             log_offset txn_first_offset);
+// Last stable offset once the transaction of `producer_id` has ended with a marker at `marker`: the first
+// offset of the oldest other open transaction, else the offset after the marker. What the transaction index
+// keeps.
+log_offset producer_states_stable_after(const struct producer_states *p, int64_t producer_id,
+                                        log_offset marker);
+
 // Kafka's .snapshot format (disk_format: version 1, CRC-32C, 46 bytes a producer). `*out` by mem_alloc.
 void producer_states_encode(const struct producer_states *p, uint8_t **out, size_t *len);
 // Replaces the contents. ERR_CORRUPT: wrong version, length or checksum; contents are then empty.
