@@ -7,21 +7,24 @@
 #ifndef KRAFT_BASE_MEM_H
 #define KRAFT_BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct mem_hooks {
-    void *data;                                             // passed to each function
-    void *(*alloc)(void *data, size_t size);                // as malloc
-    void *(*realloc)(void *data, void *ptr, size_t size);   // as realloc
+    void *data;                                              // passed to each function
+    void *(*alloc)(void *data, size_t size);                 // as malloc
+    void *(*realloc)(void *data, void *ptr, size_t size);    // as realloc
     void *(*aligned)(void *data, size_t align, size_t size); // as aligned_alloc
-    void (*free)(void *data, void *ptr);                    // as free
+    void (*free)(void *data, void *ptr);                     // as free
 };
 
 // Replaces the hooks; `hooks` must outlive all use. NULL: back to libc. Call before any other thread runs.
 void mem_set_hooks(const struct mem_hooks *hooks);
+bool mem_is_hooked(void); // hooks other than libc's are set: then chunks come from them, too
 
-// Never answer NULL: without memory the process stops with a line on stderr. Sizes that a peer chose are bounded
-// by the caller before. size 0 gives a unique pointer. Contents of mem_calloc and mem_zalloc are zero.
+// Never answer NULL: without memory the process stops with a line on stderr. Sizes that a peer chose are
+// bounded by the caller before. size 0 gives a unique pointer. Contents of mem_calloc and mem_zalloc are
+// zero.
 void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_zalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull)); // stops on overflow
