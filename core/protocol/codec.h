@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The codec of all messages: one engine over the tables that tools/generate makes from the schema files.
 //
-// Each message has a header in gen/ with its struct and typed wrappers (kp_produce_request_decode and so on); code
-// that handles any message uses the functions here with a `struct kp_message_type`.
+// Each message has a header in gen/ with its struct and typed wrappers (kp_produce_request_decode and so on);
+// code that handles any message uses the functions here with a `struct kp_message_type`.
 //
-// Decoding is in place: strings, bytes and records are slices of the input; arrays, nullable structs and unknown tagged
-// fields are in the reader's arena. The result lives as long as both. A length is checked against the bytes that
-// are left before anything is reserved for it.
+// Decoding is in place: strings, bytes and records are slices of the input; arrays, nullable structs and
+// unknown tagged fields are in the reader's arena. The result lives as long as both. A length is checked
+// against the bytes that are left before anything is reserved for it.
 #ifndef KRAFT_PROTOCOL_CODEC_H
 #define KRAFT_PROTOCOL_CODEC_H
 
@@ -39,14 +39,18 @@ struct kp_reader {
     struct arena *arena; // takes arrays; its limit bounds what a peer can make us reserve
     struct errmsg *err;  // takes the message of an error; may be NULL
 };
-static inline void kp_reader_init(struct kp_reader *r, struct slice input, struct arena *arena, struct errmsg *err)
+static inline void kp_reader_init(struct kp_reader *r, struct slice input, struct arena *arena,
+                                  struct errmsg *err)
 {
     r->pos = input.data;
     r->end = input.data + input.len;
     r->arena = arena;
     r->err = err;
 }
-static inline size_t kp_reader_left(const struct kp_reader *r) { return (size_t)(r->end - r->pos); }
+static inline size_t kp_reader_left(const struct kp_reader *r)
+{
+    return (size_t)(r->end - r->pos);
+}
 
 enum kp_direction { KP_REQUEST, KP_RESPONSE };
 
@@ -65,7 +69,8 @@ struct kp_program;
 struct kp_op;
 struct kp_field;
 
-// All that the engine knows of one message. The tables are const and made by tools/generate; see codec_table.h.
+// All that the engine knows of one message. The tables are const and made by tools/generate; see
+// codec_table.h.
 struct kp_message_type {
     const char *name;                     // the reference's name, e.g. "ProduceRequestData"
     enum kp_message_kind kind;            // what it belongs to
@@ -90,21 +95,22 @@ void kp_message_init(const struct kp_message_type *t, void *m);
 // The same for a nested struct: `index` as in t->structs.
 void kp_struct_init(const struct kp_message_type *t, unsigned index, void *s);
 
-// Reads a message. Fields that the version does not have get their defaults. Bytes behind the message are left in the
-// reader. Errors: ERR_UNSUPPORTED (no such version), ERR_MALFORMED, ERR_TOO_LARGE (the arena's limit); the message says
-// which field. After an error `m` must not be used.
+// Reads a message. Fields that the version does not have get their defaults. Bytes behind the message are
+// left in the reader. Errors: ERR_UNSUPPORTED (no such version), ERR_MALFORMED, ERR_TOO_LARGE (the arena's
+// limit); the message says which field. After an error `m` must not be used.
 int kp_message_decode(const struct kp_message_type *t, void *m, struct kp_reader *r, int version);
 
-// Appends the message to `out`. A null where the version does not allow one is written as empty; fields that the
-// version does not have are left out. Errors: ERR_UNSUPPORTED (no such version), ERR_TOO_LARGE (a string or array is
-// longer than its length field can say); then `out` holds part of the message and must be cleared.
+// Appends the message to `out`. A null where the version does not allow one is written as empty; fields that
+// the version does not have are left out. Errors: ERR_UNSUPPORTED (no such version), ERR_TOO_LARGE (a string
+// or array is longer than its length field can say); then `out` holds part of the message and must be
+// cleared.
 int kp_message_encode(const struct kp_message_type *t, const void *m, struct rope *out, int version);
 
 // Bytes that encoding appends; 0 for a version that does not exist.
 size_t kp_message_size(const struct kp_message_type *t, const void *m, int version);
 
-// Encodes into `out`, which has room for kp_message_size() bytes; a `records` rope is copied, not moved (ERR_IO: a file
-// in it could not be read). Errors as kp_message_encode.
+// Encodes into `out`, which has room for kp_message_size() bytes; a `records` rope is copied, not moved
+// (ERR_IO: a file in it could not be read). Errors as kp_message_encode.
 int kp_message_encode_into(const struct kp_message_type *t, const void *m, uint8_t *out, int version);
 
 // Lookups; NULL where there is none.

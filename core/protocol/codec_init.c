@@ -1,40 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults: sets a struct, or one field of it, to what its schema says.
+// Defaults: sets a struct, or one field of it, to what its schema says, and tells whether a field holds its
+// default.
 #include "core/protocol/codec_engine.h"
 
 #include "core/base/assert.h"
 
-static void store_number(uint8_t *at, unsigned kind, int64_t value)
+size_t kp__element_size(const struct kp_message_type *t, unsigned kind, unsigned sub)
 {
+    static const uint8_t sizes[] = {
+        [KP_BOOL] = sizeof(bool),
+        [KP_INT8] = 1,
+        [KP_INT16] = 2,
+        [KP_UINT16] = 2,
+        [KP_INT32] = 4,
+        [KP_UINT32] = 4,
+        [KP_INT64] = 8,
+        [KP_FLOAT64] = 8,
+        [KP_UUID] = sizeof(struct uuid),
+        [KP_STRING] = sizeof(struct slice),
+        [KP_BYTES] = sizeof(struct slice),
+        [KP_RECORDS] = sizeof(struct kp_records),
+    };
+    return kind == KP_STRUCT ? t->structs[t->programs[sub].type].size : sizes[kind];
+}
+
+void kp__store_number(uint8_t *at, unsigned kind, int64_t value)
+{
+    // The machine is little-endian (core/base/bytes.h): the low bytes of the value are those of the field.
+    memcpy(at, &value, kp__element_size(NULL, kind, 0));
+}
+
+int64_t kp__load_number(const uint8_t *at, unsigned kind)
+{
+    int64_t wide = 0;
+    memcpy(&wide, at, kp__element_size(NULL, kind, 0));
     switch (kind) {
-    case KP_BOOL:
-    case KP_INT8: {
-        int8_t v = (int8_t)value;
-        memcpy(at, &v, sizeof(v));
-        break;
-    }
+    case KP_INT8:
+        return (int8_t)wide;
     case KP_INT16:
-    case KP_UINT16: {
-        int16_t v = (int16_t)value;
-        memcpy(at, &v, sizeof(v));
-        break;
-    }
+        return (int16_t)wide;
     case KP_INT32:
-    case KP_UINT32: {
-        int32_t v = (int32_t)value;
-        memcpy(at, &v, sizeof(v));
-        break;
-    }
-    case KP_INT64:
-        memcpy(at, &value, sizeof(value));
-        break;
-    case KP_FLOAT64: {
-        double v = (double)value;
-        memcpy(at, &v, sizeof(v));
-        break;
-    }
+        return (int32_t)wide;
     default:
-        UNREACHABLE("only numbers have a default value");
+        return wide;
     }
 }
 
@@ -50,10 +58,11 @@ void kp__field_init(const struct kp_message_type *t, const struct kp_field *f, u
     case KP_STRING:
     case KP_BYTES:
         if (!f->null)
-            *(struct slice *)(void *)at = SLICE_LIT("");
+            kp__store_slice(at, SLICE_LIT(""));
         return;
     case KP_RECORDS:
     case KP_UUID:
+    case KP_FLOAT64: // the generator refuses defaults other than zero
         return;
     case KP_STRUCT:
         if (!(f->code & KP_NULLABLE))
@@ -61,7 +70,7 @@ void kp__field_init(const struct kp_message_type *t, const struct kp_field *f, u
         return;
     default:
         if (f->value)
-            store_number(at, kind, f->value);
+            kp__store_number(at, kind, f->value);
     }
 }
 
@@ -70,6 +79,51 @@ void kp__struct_defaults(const struct kp_message_type *t, const struct kp_struct
     const struct kp_field *f = t->fields + s->first;
     for (unsigned i = 0; i < s->count; i++)
         kp__field_init(t, &f[i], at + f[i].offset);
+}
+
+static bool struct_is_default(const struct kp_message_type *t, const struct kp_struct_type *s,
+                              const uint8_t *at)
+{
+    const struct kp_field *f = t->fields + s->first;
+    for (unsigned i = 0; i < s->count; i++)
+        if (!kp__field_is_default(t, &f[i], at + f[i].offset))
+            return false;
+    return kp__unknown_of(s, at) == NULL;
+}
+
+bool kp__field_is_default(const struct kp_message_type *t, const struct kp_field *f, const uint8_t *at)
+{
+    unsigned kind = f->code & KP_KIND_MASK;
+    if (f->code & KP_ARRAY) {
+        int32_t count = kp__load_count(at);
+        return f->null ? count < 0 : count == 0 || (count < 0 && !(f->code & KP_NULLABLE));
+    }
+    switch (kind) {
+    case KP_STRING:
+    case KP_BYTES: {
+        struct slice s = kp__load_slice(at);
+        if (f->null || !s.data)
+            return !s.data && (f->null || !(f->code & KP_NULLABLE));
+        return s.len == 0;
+    }
+    case KP_RECORDS: {
+        const struct kp_records *r = (const void *)at;
+        return !r->bytes.data && !r->rope;
+    }
+    case KP_UUID:
+        return uuid_is_zero(*(const struct uuid *)(const void *)at);
+    case KP_FLOAT64: {
+        double v;
+        memcpy(&v, at, sizeof(v));
+        return v == 0;
+    }
+    case KP_STRUCT:
+        if (f->code & KP_NULLABLE)
+            return kp__load_pointer(at) == NULL;
+        return struct_is_default(t, &t->structs[f->sub], at);
+    default:
+        return kp__load_number(at, kind) == f->value;
+    }
 }
 
 void kp_message_init(const struct kp_message_type *t, void *m)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of the codec, as tools/generate writes them: fields, and a program per struct and version.
 //
-// A program lists what is on the wire at one version, in order: plain fields, then tagged fields by rising tag, then
-// the fields that this version does not have and whose default is not all zeros. So the engine never compares
-// versions, and all bounds are checked in one place. Indices instead of pointers keep the tables free of relocations.
+// A program lists what is on the wire at one version, in order: plain fields, then tagged fields by rising
+// tag, then the fields that this version does not have and whose default is not all zeros. So the engine
+// never compares versions, and all bounds are checked in one place. Indices instead of pointers keep the
+// tables free of relocations.
 #ifndef KRAFT_PROTOCOL_CODEC_TABLE_H
 #define KRAFT_PROTOCOL_CODEC_TABLE_H
 
@@ -26,9 +27,10 @@ enum kp_kind {
     KP_STRUCT,
 };
 #define KP_KIND_MASK 0x0f
-#define KP_ARRAY 0x10    // array of the kind: pointer, then int32_t count
-#define KP_NULLABLE 0x20 // op: null is allowed at this version; field: at some version (a struct is then a pointer)
-#define KP_COMPACT 0x40  // op: lengths are unsigned varints of length + 1
+#define KP_ARRAY 0x10 // array of the kind: pointer, then int32_t count
+#define KP_NULLABLE                                                                                          \
+    0x20 // op: null is allowed at this version; field: at some version (a struct is then a pointer)
+#define KP_COMPACT 0x40 // op: lengths are unsigned varints of length + 1
 
 // One step of a program.
 struct kp_op {
@@ -59,10 +61,10 @@ struct kp_field {
 };
 
 struct kp_struct_type {
-    uint16_t name;   // offset of the struct's name in kp_names
-    uint16_t first;  // first field
-    uint16_t count;  // fields
-    uint16_t size;   // bytes of the C struct
+    uint16_t name;    // offset of the struct's name in kp_names
+    uint16_t first;   // first field
+    uint16_t count;   // fields
+    uint16_t size;    // bytes of the C struct
     uint16_t unknown; // offset of its struct kp_unknown_tags; KP_NO_UNKNOWN: it has none
 };
 #define KP_NO_UNKNOWN 0xffff

@@ -8,7 +8,8 @@
 int kp_header_read_request(struct kp_reader *r, struct kp_request_header *h, const struct kp_api_info **api)
 {
     if (kp_reader_left(r) < 8)
-        return err_set(r->err, ERR_MALFORMED, "request header: %zu bytes, at least 8 are needed", kp_reader_left(r));
+        return err_set(r->err, ERR_MALFORMED, "request header: %zu bytes, at least 8 are needed",
+                       kp_reader_left(r));
     int16_t key = (int16_t)bytes_load_be16(r->pos);
     int16_t version = (int16_t)bytes_load_be16(r->pos + 2);
     *api = kp_api_find(key);
@@ -29,10 +30,12 @@ int kp_header_write_request(struct rope *out, const struct kp_request_header *h)
 {
     const struct kp_api_info *api = kp_api_find(h->request_api_key);
     MUST(api);
-    return kp_request_header_encode(h, out, (int16_t)kp_api_request_header_version(api, h->request_api_version));
+    return kp_request_header_encode(h, out,
+                                    (int16_t)kp_api_request_header_version(api, h->request_api_version));
 }
 
-void kp_header_write_response(struct rope *out, const struct kp_api_info *api, int version, int32_t correlation_id)
+void kp_header_write_response(struct rope *out, const struct kp_api_info *api, int version,
+                              int32_t correlation_id)
 {
     int flexible = kp_api_response_header_version(api, version);
     uint8_t *p = rope_reserve(out, flexible ? 5 : 4);

@@ -23,7 +23,8 @@ static int read_uvarint(struct kp_reader *r, const char *what, uint32_t *out)
     return 0;
 }
 
-int metadata_record_decode(struct metadata_record *m, struct slice value, struct arena *arena, struct errmsg *err)
+int metadata_record_decode(struct metadata_record *m, struct slice value, struct arena *arena,
+                           struct errmsg *err)
 {
     struct kp_reader r;
     uint32_t frame, type, version;
@@ -38,17 +39,18 @@ int metadata_record_decode(struct metadata_record *m, struct slice value, struct
         return rc;
     const struct kp_message_type *t = kp_message_of_metadata(type);
     if (!t)
-        return err_set(err, ERR_UNSUPPORTED, "metadata record: type %u is not known; a newer release wrote it", type);
+        return err_set(err, ERR_UNSUPPORTED,
+                       "metadata record: type %u is not known; a newer release wrote it", type);
     if (version > INT16_MAX || !kp_message_has_version(t, (int)version))
-        return err_set(err, ERR_UNSUPPORTED, "metadata record: %s version %u is not known (%d to %d are)", t->name,
-                       version, t->min_version, t->max_version);
+        return err_set(err, ERR_UNSUPPORTED, "metadata record: %s version %u is not known (%d to %d are)",
+                       t->name, version, t->min_version, t->max_version);
     m->type = (enum metadata_record_type)type;
     m->version = (int16_t)version;
     if ((rc = kp_message_decode(t, &m->body, &r, (int)version)))
         return rc;
     if (kp_reader_left(&r))
-        return err_set(err, ERR_MALFORMED, "metadata record: %zu bytes after %s version %u", kp_reader_left(&r),
-                       t->name, version);
+        return err_set(err, ERR_MALFORMED, "metadata record: %zu bytes after %s version %u",
+                       kp_reader_left(&r), t->name, version);
     return 0;
 }
 

@@ -28,7 +28,8 @@ void metadata_record_init(struct metadata_record *m, enum metadata_record_type t
 // Reads a record's value in place; arrays are in `arena`. The whole value must be used up.
 // Errors: ERR_UNSUPPORTED (frame version, type or version that we do not know: written by a newer release),
 // ERR_MALFORMED, ERR_TOO_LARGE (the arena's limit).
-int metadata_record_decode(struct metadata_record *m, struct slice value, struct arena *arena, struct errmsg *err);
+int metadata_record_decode(struct metadata_record *m, struct slice value, struct arena *arena,
+                           struct errmsg *err);
 
 // Appends frame and body. ERR_UNSUPPORTED (no such version of the type), ERR_TOO_LARGE.
 int metadata_record_encode(const struct metadata_record *m, struct rope *out);
@@ -37,7 +38,8 @@ size_t metadata_record_size(const struct metadata_record *m);
 // Encodes into `out`, which has room for metadata_record_size() bytes; errors as metadata_record_encode.
 int metadata_record_encode_into(const struct metadata_record *m, uint8_t *out);
 
-// Name of a type as the reference prints it, e.g. "PartitionChangeRecord"; "UnknownRecord" where there is none.
+// Name of a type as the reference prints it, e.g. "PartitionChangeRecord"; "UnknownRecord" where there is
+// none.
 const char *metadata_record_type_name(uint32_t type);
 
 #endif
