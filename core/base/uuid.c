@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids: text form, order and random ones.
+// Ids: text form and order.
 #include "core/base/uuid.h"
 
 #include "core/base/base64.h"
 #include "core/base/bytes.h"
 #include "core/base/hash.h"
-#include "core/base/node.h"
 
 int uuid_compare(struct uuid a, struct uuid b)
 {
@@ -54,14 +53,4 @@ bool uuid_from_random(const uint8_t bytes[16], struct uuid *out)
         return false;
     *out = id;
     return true;
-}
-
-struct uuid uuid_random(struct node *n)
-{
-    struct uuid id;
-    uint8_t bytes[16];
-    do
-        node_random(n, bytes, sizeof bytes);
-    while (!uuid_from_random(bytes, &id));
-    return id;
 }
