@@ -168,7 +168,7 @@ static int decode_array(const struct kp_message_type *t, const struct kp_op *op,
     return 0;
 }
 
-// A nullable struct: one byte, negative for null, then the struct.
+// A nullable struct: one byte, negative (in a tagged field: 0) for null, then the struct.
 static int decode_nullable_struct(const struct kp_message_type *t, const struct kp_op *op, uint8_t *at,
                                   struct kp_reader *r)
 {
@@ -177,7 +177,8 @@ static int decode_nullable_struct(const struct kp_message_type *t, const struct 
     if (op->code & KP_NULLABLE) {
         if (kp_reader_left(r) < 1)
             return fail_short(t, op, r);
-        present = (int8_t)*r->pos++ >= 0;
+        int8_t mark = (int8_t)*r->pos++;
+        present = op->code & KP_IN_TAG ? mark > 0 : mark >= 0;
     }
     if (present) {
         s = arena_try_alloc(r->arena, kp__element_size(t, KP_STRUCT, op->sub));

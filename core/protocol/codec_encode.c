@@ -175,7 +175,7 @@ static void encode_value(const struct kp_message_type *t, const struct kp_op *op
         if (t->fields[op->field].code & KP_NULLABLE) {
             at = kp__load_pointer(at);
             if (op->code & KP_NULLABLE)
-                *take(w, 1) = at ? 1 : 0xff;
+                *take(w, 1) = at ? 1 : op->code & KP_IN_TAG ? 0 : 0xff;
             else if (!at)
                 w->err = ERR_INVALID; // null where this version must have a struct
         }

@@ -65,7 +65,9 @@ void kp__field_init(const struct kp_message_type *t, const struct kp_field *f, u
     case KP_FLOAT64: // the generator refuses defaults other than zero
         return;
     case KP_STRUCT:
-        if (!(f->code & KP_NULLABLE))
+        if ((f->code & KP_NULLABLE) && !f->null)
+            kp__store_pointer(at, kp_zeros);
+        else if (!(f->code & KP_NULLABLE))
             kp__struct_defaults(t, &t->structs[f->sub], at);
         return;
     default:
@@ -80,6 +82,8 @@ void kp__struct_defaults(const struct kp_message_type *t, const struct kp_struct
     for (unsigned i = 0; i < s->count; i++)
         kp__field_init(t, &f[i], at + f[i].offset);
 }
+
+const uint64_t kp_zeros[KP_ZEROS_BYTES / 8];
 
 static bool struct_is_default(const struct kp_message_type *t, const struct kp_struct_type *s,
                               const uint8_t *at)
@@ -118,8 +122,11 @@ bool kp__field_is_default(const struct kp_message_type *t, const struct kp_field
         return v == 0;
     }
     case KP_STRUCT:
-        if (f->code & KP_NULLABLE)
-            return kp__load_pointer(at) == NULL;
+        if (f->code & KP_NULLABLE) {
+            at = kp__load_pointer(at);
+            if (f->null || !at)
+                return f->null && !at;
+        }
         return struct_is_default(t, &t->structs[f->sub], at);
     default:
         return kp__load_number(at, kind) == f->value;

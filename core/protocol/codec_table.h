@@ -31,6 +31,7 @@ enum kp_kind {
 #define KP_NULLABLE                                                                                          \
     0x20 // op: null is allowed at this version; field: at some version (a struct is then a pointer)
 #define KP_COMPACT 0x40 // op: lengths are unsigned varints of length + 1
+#define KP_IN_TAG 0x80  // op: a tagged field; null of a struct is then said by 0, elsewhere by -1
 
 // One step of a program.
 struct kp_op {
@@ -68,6 +69,10 @@ struct kp_struct_type {
     uint16_t unknown; // offset of its struct kp_unknown_tags; KP_NO_UNKNOWN: it has none
 };
 #define KP_NO_UNKNOWN 0xffff
+
+// What a nullable struct points to where its default is not null but a struct of zeros; never written to.
+#define KP_ZEROS_BYTES 64
+extern const uint64_t kp_zeros[KP_ZEROS_BYTES / 8];
 
 extern const char kp_names[]; // all names, each with its NUL
 

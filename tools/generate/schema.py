@@ -129,8 +129,6 @@ def parse_field(line, where):
             f.versions = parse_range(word)
         else:
             raise SchemaError(f"{where}: unknown word {word}")
-    if f.is_struct and not f.array and f.nullable and f.default is None:
-        f.default = "null"
     return f
 
 

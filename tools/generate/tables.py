@@ -35,7 +35,7 @@ def zero_default(field):
     if field.type in ("string", "bytes"):
         return field.default == "null"
     if field.is_struct:
-        return bool(field.nullable)
+        return field.default == "null"
     if field.type == "records":
         return True
     return not field.default
@@ -51,9 +51,19 @@ class MessageTables:
         for s in message.structs:
             self.first_field[s.name] = len(self.fields)
             self.fields += [(s, f) for f in s.fields]
+        for _, f in self.fields:
+            self.check(f)
         if len(self.fields) > 255:
             raise SchemaError(f"{message.name}: more than 255 fields")
         self.by_version = [self.program(message.structs[0], v) for v in range(message.versions[0], message.versions[1] + 1)]
+
+    def check(self, field):
+        """Defaults that the engine's tables cannot say."""
+        if field.is_struct and field.nullable and not field.array and field.default is None:
+            if not self.struct_is_zero(self.m.struct(field.type)):
+                raise SchemaError(f"{self.m.name}.{field.name}: the default of a nullable struct must be null or zeros")
+        if field.type == "float64" and field.default:
+            raise SchemaError(f"{self.m.name}.{field.name}: a float64 has no default but 0")
 
     def struct_is_zero(self, struct):
         return all(self.field_is_zero(f) for f in struct.fields)
@@ -71,6 +81,8 @@ class MessageTables:
             parts.append("KP_NULLABLE")
         if version is not None and version >= self.m.flexible and not field.oldform:
             parts.append("KP_COMPACT")
+        if version is not None and field.tag is not None:
+            parts.append("KP_IN_TAG")
         return " | ".join(parts)
 
     def min_size(self, field, version):
@@ -151,6 +163,9 @@ class MessageTables:
             out.extend(f"    {row}," for row in rows or ["{0}"])
             out.append("};")
 
+        for _, f in self.fields:
+            if f.is_struct and f.nullable and not f.array and f.default is None:
+                out.append(f"_Static_assert(sizeof(struct {struct_name(m, m.struct(f.type))}) <= KP_ZEROS_BYTES, \"default\");")
         table("struct kp_op", "ops", self.ops)
         table(
             "struct kp_program",
