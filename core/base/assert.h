@@ -4,7 +4,8 @@
 #define KRAFT_BASE_ASSERT_H
 
 // Prints the place and the condition to stderr and aborts. Never returns.
-void assert_fail(const char *kind, const char *cond, const char *file, int line) __attribute__((noreturn, cold));
+void assert_fail(const char *kind, const char *cond, const char *file, int line)
+    __attribute__((noreturn, cold));
 
 #define MUST(cond) ((cond) ? (void)0 : assert_fail("must not happen", #cond, __FILE__, __LINE__))
 #define UNREACHABLE(why) assert_fail("unreachable", why, __FILE__, __LINE__)

@@ -2,6 +2,8 @@
 // xxHash3, murmur2 and Java's string hash.
 #include "core/base/hash.h"
 
+#include <assert.h> // static_assert, which xxhash.h uses
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -56,7 +56,7 @@ bool pmap_remove(struct pmap *m, const void *key); // false: was not there
 #define PMAP_DEPTH_MAX 15
 struct pmap_iter {
     const struct pmap_node *nodes[PMAP_DEPTH_MAX]; // path from the root
-    uint8_t at[PMAP_DEPTH_MAX];                    // next slot in each
+    uint32_t at[PMAP_DEPTH_MAX];                   // next slot in each
     int depth;                                     // last of the path in use; -1 at the end
 };
 void pmap_iter_init(struct pmap_iter *it, const struct pmap *m);

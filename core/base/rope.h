@@ -10,11 +10,12 @@
 #include "core/base/slice.h"
 #include "core/base/types.h"
 
-// A counted block. `data[0..cap)` may be written by the one who allocated it, up to what he has not yet shared.
+// A counted block. `data[0..cap)` may be written by the one who allocated it, up to what he has not yet
+// shared.
 struct chunk {
-    atomic_uint refs; // owners
-    uint32_t cap;     // bytes at `data`
-    uint8_t *data;    // first byte; 64-byte aligned
+    atomic_uint refs;              // owners
+    uint32_t cap;                  // bytes at `data`
+    uint8_t *data;                 // first byte; 64-byte aligned
     void (*free)(struct chunk *c); // gives the block back to where it came from
 };
 
@@ -26,7 +27,8 @@ void chunk_unref(struct chunk *c); // NULL allowed
 struct rope_file {
     atomic_uint refs;
     int fd; // for sendfile; -1 where there is none (the simulator): then `read` is used
-    int (*read)(struct rope_file *f, void *buf, size_t len, uint64_t pos); // 0 or an ERR_ code; reads all `len`
+    int (*read)(struct rope_file *f, void *buf, size_t len,
+                uint64_t pos);         // 0 or an ERR_ code; reads all `len`
     void (*free)(struct rope_file *f); // called when the last reference goes
 };
 struct rope_file *rope_file_ref(struct rope_file *f);
@@ -50,13 +52,16 @@ struct rope {
 };
 
 void rope_init(struct rope *r);
-void rope_clear(struct rope *r);                             // releases everything; the rope can be used again
-void *rope_reserve(struct rope *r, size_t size);             // contiguous room at the end, counted as written; size <= 1 MiB
+void rope_clear(struct rope *r); // releases everything; the rope can be used again
+void *rope_reserve(struct rope *r,
+                   size_t size); // contiguous room at the end, counted as written; size <= 1 MiB
 void rope_write(struct rope *r, const void *data, size_t size); // copies to the end
-void rope_add_static(struct rope *r, struct slice bytes);    // bytes that outlive every rope
-void rope_add_chunk(struct rope *r, struct chunk *c, size_t pos, size_t len);                  // takes one reference of its own
-void rope_add_file(struct rope *r, struct rope_file *f, uint64_t pos, size_t len);             // takes one reference of its own
-void rope_move(struct rope *to, struct rope *from);          // appends all of `from` to `to`; `from` is empty after
+void rope_add_static(struct rope *r, struct slice bytes);       // bytes that outlive every rope
+void rope_add_chunk(struct rope *r, struct chunk *c, size_t pos,
+                    size_t len); // takes one reference of its own
+void rope_add_file(struct rope *r, struct rope_file *f, uint64_t pos,
+                   size_t len);                     // takes one reference of its own
+void rope_move(struct rope *to, struct rope *from); // appends all of `from` to `to`; `from` is empty after
 // Copies all bytes (files by their `read`) to `out`, which has room for r->len. 0 or the file's error.
 int rope_flatten(const struct rope *r, uint8_t *out);
 
