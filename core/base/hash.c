@@ -90,5 +90,7 @@ int32_t hash_java_string(struct slice s)
 int32_t hash_coordinator_partition(struct slice utf8, int32_t partitions)
 {
     MUST(partitions > 0);
-    return (hash_java_string(utf8) & INT32_MAX) % partitions;
+    int32_t h = hash_java_string(utf8);
+    h = h == INT32_MIN ? 0 : h < 0 ? -h : h; // Kafka's absolute value
+    return h % partitions;
 }
