@@ -233,6 +233,11 @@ static inline struct batch_iter batch_iter_of(struct slice bytes)
 }
 bool batch_iter_next(struct batch_iter *it);
 
+// Checks what a leader or another trusted writer sent (replica fetch, metadata log): structure and CRC of
+// each batch in `bytes`, offsets that rise from `expected_base` on. 0, ERR_CORRUPT or ERR_UNSUPPORTED; *whole
+// = bytes of the leading batches that are good, in each case (a partial tail is no error).
+int batch_check_run(struct slice bytes, log_offset expected_base, size_t *whole, struct errmsg *msg);
+
 // ---- records
 // ------------------------------------------------------------------------------------------------- One
 // record, borrowed from the batch (or from the iterator's window until its next step).
@@ -265,6 +270,18 @@ struct record_limits {
 #define RECORD_UNPACKED_BYTES_MAX ((uint64_t)1 << 30)
 #define RECORD_BYTES_MAX (256U << 20)
 
+// The records section of a batch, looked at in order; internal to core/record.
+struct source {
+    const uint8_t *p, *end;      // bytes at hand
+    struct codec_reader *reader; // NULL: all there is, is at hand
+    struct codec_cache *cache;   // lender of window and reader; may be NULL
+    uint8_t *window;             // where unpacked bytes lie; NULL without a reader
+    size_t window_bytes;         // room there
+    bool window_lent;            // the window is the cache's size and goes back to it
+    uint64_t unpacked_left;      // bytes that may still be unpacked
+    bool ended;                  // the reader has no more
+};
+
 // Iterates the records of one batch: in place for an uncompressed one, through a window that grows to the
 // largest record for a compressed one. The batch stays in memory and unchanged until record_iter_fini.
 //   struct record_iter it;
@@ -272,17 +289,11 @@ struct record_limits {
 //   while ((err = record_iter_next(&it, &r, msg)) == 0) ...
 //   record_iter_fini(&it);               // err is ERR_NOTFOUND after the last record
 struct record_iter {
-    const uint8_t *batch;        // the batch
-    int32_t left;                // records not yet given
-    bool in_place;               // records lie in the batch itself
-    struct slice rest;           // bytes in memory after the current record
-    struct codec_reader *reader; // unpacks; NULL for an uncompressed batch
-    struct codec_cache *cache;   // where the reader came from; may be NULL
-    uint8_t *window;             // unpacked bytes; owned
-    size_t window_bytes;         // room in `window`
-    uint32_t record_bytes_max;   // largest record to hold
-    uint64_t unpacked_left;      // bytes that may still be unpacked
-    int err;                     // sticky
+    const uint8_t *batch;      // the batch
+    int32_t left;              // records not yet given
+    uint32_t record_bytes_max; // largest record to hold
+    int err;                   // sticky
+    struct source source;      // the bytes of the records
 };
 // `cache` (may be NULL) lends codec state, so that a hot caller allocates nothing; `limits` may be NULL.
 void record_iter_init(struct record_iter *it, const uint8_t *batch, struct codec_cache *cache,

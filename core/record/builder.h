@@ -31,13 +31,15 @@ struct builder_options {
 
 // One batch being built. Bytes grow by doubling; reset keeps the memory.
 struct builder {
-    struct builder_options opts; // as given
-    uint8_t *data;               // header room, then records uncompressed; owned
-    size_t len, cap;             // bytes used, room
-    int32_t count;               // records
-    int32_t last_delta;          // offset delta of the last record; -1 none
-    time_ms base_timestamp;      // of the first record; -1 none
-    time_ms max_timestamp;       // -1 none
+    struct builder_options opts;   // as given
+    uint8_t *data;                 // header room, then records uncompressed; owned
+    size_t len, cap;               // bytes used, room
+    int32_t count;                 // records
+    int32_t last_delta;            // offset delta of the last record; -1 none
+    time_ms base_timestamp;        // of the first record; -1 none
+    time_ms max_timestamp;         // -1 none
+    uint8_t *packed;               // the batch once packed; owned; NULL before
+    size_t packed_len, packed_cap; // bytes used there, room
 };
 
 void builder_init(struct builder *b, const struct builder_options *opts);
@@ -77,6 +79,7 @@ enum control_type {
     CONTROL_SNAPSHOT_FOOTER = 4,
     CONTROL_KRAFT_VERSION = 5,
     CONTROL_KRAFT_VOTERS = 6,
+    CONTROL_TYPE_COUNT = 7, // first number that is no type
     CONTROL_UNKNOWN = -1,
 };
 // Type by a control record's key; CONTROL_UNKNOWN for what is not known (such records are skipped).

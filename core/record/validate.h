@@ -87,9 +87,4 @@ void validate_produce(uint8_t *data, size_t len, const struct validate_rules *ru
 void validate_error_text(const struct validate_record_error *e, const struct validate_rules *rules, char *buf,
                          size_t size);
 
-// Checks what a leader or another trusted writer sent (replica fetch, metadata log): structure and CRC of
-// each batch in `bytes`, whole batches only, offsets that rise. 0 or ERR_CORRUPT/ERR_UNSUPPORTED; *whole =
-// bytes of the leading batches that are good (a partial tail is no error).
-int validate_replica(struct slice bytes, log_offset expected_base, size_t *whole, struct errmsg *msg);
-
 #endif
