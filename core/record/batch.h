@@ -39,17 +39,16 @@
 #define BATCH_BYTES_MAX (INT32_MAX - BATCH_OVERHEAD_BYTES)
 
 enum batch_attribute {
-    BATCH_CODEC_MASK = 0x07, // enum codec
-    BATCH_APPEND_TIME =
-        0x08, // timestamps are the broker's (LogAppendTime): every record has the max timestamp
+    BATCH_CODEC_MASK = 0x07,     // enum codec
+    BATCH_APPEND_TIME = 0x08,    // LogAppendTime: every record has the max timestamp
     BATCH_TRANSACTIONAL = 0x10,  // part of a transaction
     BATCH_CONTROL = 0x20,        // holds control records
     BATCH_DELETE_HORIZON = 0x40, // the base timestamp is the time from which tombstones may go
 };
 
 // ---- header fields
-// ------------------------------------------------------------------------------------------- `b` is the
-// first byte of a batch that batch_parse accepted (or of at least BATCH_HEADER_BYTES bytes).
+
+// `b` is the first byte of a batch that batch_parse accepted (or of at least BATCH_HEADER_BYTES bytes).
 static inline log_offset batch_base_offset(const uint8_t *b)
 {
     return (int64_t)bytes_load_be64(b);
@@ -202,12 +201,12 @@ static inline void batch_set_count(uint8_t *b, int32_t v)
 }
 
 // ---- whole batches
-// ------------------------------------------------------------------------------------------- Looks at the
-// first bytes of `bytes` and gives the size of the batch that starts there, header included.
-//   0              a whole batch of *size bytes lies in `bytes`; its header may be read with the functions
-//   above ERR_AGAIN      more bytes are needed: *size is what the batch will take, or 0 where not even its
-//   length is there ERR_CORRUPT    the length cannot be (shorter than a header), or the last offset delta or
-//   count is below zero ERR_UNSUPPORTED another magic; *size is given
+
+// Looks at the first bytes of `bytes` and gives the size of the batch that starts there, header included.
+// 0: a whole batch of *size bytes lies in `bytes`; its header may be read with the functions above.
+// ERR_AGAIN: more bytes are needed; *size is what the batch will take, or 0 where its length is not there
+// yet. ERR_CORRUPT: the length cannot be (*size is 0), or the last offset delta or the count is below zero.
+// ERR_UNSUPPORTED: another magic; *size is given.
 // Does not look at the CRC or at the records. `msg` may be NULL.
 int batch_parse(struct slice bytes, size_t *size, struct errmsg *msg);
 
@@ -239,8 +238,8 @@ bool batch_iter_next(struct batch_iter *it);
 int batch_check_run(struct slice bytes, log_offset expected_base, size_t *whole, struct errmsg *msg);
 
 // ---- records
-// ------------------------------------------------------------------------------------------------- One
-// record, borrowed from the batch (or from the iterator's window until its next step).
+
+// One record, borrowed from the batch (or from the iterator's window until its next step).
 struct record {
     int8_t attributes;     // unused by the format, 0
     time_ms timestamp;     // absolute; the batch's max timestamp with LogAppendTime
