@@ -63,6 +63,8 @@ if [ "$suite" = bookworm ]; then
     printf 'Package: src:raft\nPin: release n=bookworm-backports\nPin-Priority: 500\n' |
         as_root tee /etc/apt/preferences.d/libraft >/dev/null
 fi
+# Java's packages fail on images without manual pages, for want of this folder.
+[ -d /usr/share/man/man1 ] || as_root mkdir -p /usr/share/man/man1
 # shellcheck disable=SC2086
 apt install -y --no-install-recommends $missing >"$log" 2>&1 || { tail -15 "$log" >&2; die "apt-get install failed (see above)"; }
 say "done"
