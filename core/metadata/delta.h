@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What changed from one image to another: drives replicas, coordinators, configs and metrics.
 //
-// Costs what changed, since parts that two images share are skipped unseen. The images may be any two (a snapshot may lie
-// between them). All lists are in the arena; what they point to lives as long as the two images.
+// Costs what changed, since parts that two images share are skipped unseen. The images may be any two (a
+// snapshot may lie between them). All lists are in the arena; what they point to lives as long as the two
+// images.
 #ifndef KRAFT_METADATA_DELTA_H
 #define KRAFT_METADATA_DELTA_H
 
@@ -20,8 +21,9 @@ struct delta_controller {
     const struct image_controller *after;  // NULL: unregistered
 };
 struct delta_topic {
-    const struct image_topic *before; // NULL: created. A topic made again under its old name is another topic (id)
-    const struct image_topic *after;  // NULL: deleted
+    const struct image_topic
+        *before; // NULL: created. A topic made again under its old name is another topic (id)
+    const struct image_topic *after; // NULL: deleted
 };
 struct delta_partition {
     const struct image_topic *topic;      // topic in the newer image; in the older one where it was deleted
@@ -41,8 +43,8 @@ struct image_delta {
     struct delta_broker *brokers;         // changed, added and removed, by id
     struct delta_controller *controllers; // "
     struct delta_topic *topics;           // created and deleted only; deleted ones first
-    struct delta_partition *partitions;   // of created, deleted and changed topics; those of deleted ones first
-    struct delta_config *configs;         // changed resources, the lost configs of deleted topics included
+    struct delta_partition *partitions; // of created, deleted and changed topics; those of deleted ones first
+    struct delta_config *configs;       // changed resources, the lost configs of deleted topics included
     int64_t brokers_count, controllers_count, topics_count, partitions_count, configs_count;
     bool features_changed;     // a finalized level
     bool producer_ids_changed; // the next producer id
@@ -52,7 +54,8 @@ struct image_delta {
     bool tokens_changed;       // any delegation token
 };
 // Never fails. `arena` is the caller's and must outlive the delta.
-void image_diff(const struct image *from, const struct image *to, struct arena *arena, struct image_delta *out);
+void image_diff(const struct image *from, const struct image *to, struct arena *arena,
+                struct image_delta *out);
 
 // What a partition's change means to one broker.
 enum delta_role {
@@ -62,8 +65,8 @@ enum delta_role {
     DELTA_ROLE_REMOVED   // was a replica and is none any more, or the topic is gone: delete it
 };
 enum delta_role delta_partition_role(const struct delta_partition *p, broker_id broker);
-// True where the leader epoch rose or the partition is new: leader or follower must begin anew. False: only the ISR, the replicas
-// or the directories changed.
+// True where the leader epoch rose or the partition is new: leader or follower must begin anew. False: only
+// the ISR, the replicas or the directories changed.
 bool delta_partition_new_epoch(const struct delta_partition *p);
 
 #endif

@@ -13,8 +13,10 @@ struct record_list {
 };
 
 void record_list_init(struct record_list *l, struct arena *arena); // empty
-// Adds a record with its defaults at `version` and returns it, to be filled at once (the next add may move it).
-struct metadata_record *record_list_add(struct record_list *l, enum metadata_record_type type, int16_t version);
+// Adds a record with its defaults at `version` and returns it, to be filled at once (the next add may move
+// it).
+struct metadata_record *record_list_add(struct record_list *l, enum metadata_record_type type,
+                                        int16_t version);
 // Takes back all records from number `count` on.
 static inline void record_list_cut(struct record_list *l, uint32_t count)
 {
