@@ -198,20 +198,22 @@ static void put_unknown(struct writer *w, const struct kp_unknown_tag *u)
 static void encode_tags(const struct kp_message_type *t, const struct kp_program *p, const uint8_t *s,
                         struct writer *w)
 {
-    unsigned count;
+    const struct kp_op *first = kp__ops_tagged(t, p);
+    uint64_t present = 0; // bit i: tagged op i is written
+    size_t count = 0;
     const struct kp_unknown_tag *u = kp__unknown_of(&t->structs[p->type], s);
-    if (p->tagged == 0 && !u) {
-        *take(w, 1) = 0;
-        return;
-    }
-    (void)kp__tags_size(t, p, s, &count);
+    for (unsigned i = 0; i < p->tagged; i++)
+        if (!kp__field_is_default(t, &t->fields[first[i].field], s + first[i].offset)) {
+            present |= (uint64_t)1 << i;
+            count++;
+        }
+    for (const struct kp_unknown_tag *each = u; each; each = each->next)
+        count++;
     put_uvarint(w, count);
-    const struct kp_op *op = kp__ops_tagged(t, p);
-    for (const struct kp_op *end = op + p->tagged; op < end; op++) {
+    for (; present; present &= present - 1) {
+        const struct kp_op *op = &first[__builtin_ctzll(present)];
         for (; u && u->tag < op->tag; u = u->next)
             put_unknown(w, u);
-        if (kp__field_is_default(t, &t->fields[op->field], s + op->offset))
-            continue;
         put_uvarint(w, op->tag);
         put_uvarint(w, kp__value_size(t, op, s + op->offset));
         encode_value(t, op, s + op->offset, w);

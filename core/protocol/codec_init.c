@@ -32,17 +32,21 @@ void kp__store_number(uint8_t *at, unsigned kind, int64_t value)
 
 int64_t kp__load_number(const uint8_t *at, unsigned kind)
 {
-    int64_t wide = 0;
-    memcpy(&wide, at, kp__element_size(NULL, kind, 0));
     switch (kind) {
     case KP_INT8:
-        return (int8_t)wide;
+        return *(const int8_t *)at;
     case KP_INT16:
-        return (int16_t)wide;
+        return *(const int16_t *)(const void *)at;
+    case KP_UINT16:
+        return *(const uint16_t *)(const void *)at;
     case KP_INT32:
-        return (int32_t)wide;
-    default:
-        return wide;
+        return *(const int32_t *)(const void *)at;
+    case KP_UINT32:
+        return *(const uint32_t *)(const void *)at;
+    case KP_INT64:
+        return *(const int64_t *)(const void *)at;
+    default: // KP_BOOL
+        return *at;
     }
 }
 

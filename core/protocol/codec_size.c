@@ -64,8 +64,9 @@ size_t kp__value_size(const struct kp_message_type *t, const struct kp_op *op, c
     }
 }
 
-size_t kp__tags_size(const struct kp_message_type *t, const struct kp_program *p, const uint8_t *s,
-                     unsigned *count)
+// Bytes of all tagged fields, known and unknown, that are written, and how many they are.
+static size_t tags_size(const struct kp_message_type *t, const struct kp_program *p, const uint8_t *s,
+                        unsigned *count)
 {
     size_t size = 0;
     *count = 0;
@@ -93,7 +94,7 @@ size_t kp__struct_size(const struct kp_message_type *t, unsigned program, const 
         size += kp__value_size(t, op, s + op->offset);
     if (p->flexible) {
         unsigned count;
-        size += kp__tags_size(t, p, s, &count);
+        size += tags_size(t, p, s, &count);
         size += uvarint_size(count);
     }
     return size;

@@ -7,8 +7,5 @@
 
 size_t kp__struct_size(const struct kp_message_type *t, unsigned program, const uint8_t *s);
 size_t kp__value_size(const struct kp_message_type *t, const struct kp_op *op, const uint8_t *at);
-// Bytes of all tagged fields, known and unknown, that are written, and how many they are.
-size_t kp__tags_size(const struct kp_message_type *t, const struct kp_program *p, const uint8_t *s,
-                     unsigned *count);
 
 #endif

@@ -117,6 +117,8 @@ class MessageTables:
         tagged.sort(key=lambda f: f.tag)
         if len({f.tag for f in tagged}) != len(tagged):
             raise SchemaError(f"{self.m.name}.{struct.name}: a tag is used twice")
+        if len(tagged) > 64:
+            raise SchemaError(f"{self.m.name}.{struct.name}: more than 64 tagged fields")
         lines = [self.op(struct, f, version) for f in plain + tagged] + [self.op(struct, f, None) for f in absent]
         size = sum(self.min_size(f, version) for f in plain) + (1 if flexible else 0)
         key = (struct.name, flexible, len(plain), len(tagged), tuple(lines))
