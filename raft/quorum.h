@@ -20,7 +20,7 @@
 struct image;   // core/metadata/image.h
 struct quorum;  // one member of the controller quorum
 struct vfs;     // storage/vfs.h
-struct logger;  // core/base/log.h
+struct log_sink; // core/base/logline.h
 
 #define QUORUM_MAGIC 0xF04B5246u // first four bytes of a quorum connection, big-endian; no valid frame length
 #define QUORUM_HOST_BYTES 256    // longest host name, with its NUL
@@ -86,7 +86,7 @@ struct quorum_opts {
     uint32_t snapshot_fetch_bytes; // chunk of a snapshot fetch between voters; 0 = 1 MiB
     uint64_t reserve_bytes;       // free space below which proposals are refused (ERR_NOSPACE); 0 = 16 MiB
     uint64_t outstanding_bytes;   // most bytes proposed and not yet committed before ERR_BUSY; 0 = 2 MiB (one batch always goes)
-    struct logger *log;           // may be NULL
+    struct log_sink *log;          // may be NULL
     struct quorum_hooks hooks;
 };
 
