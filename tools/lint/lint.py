@@ -173,7 +173,7 @@ def main():
     lint = Lint()
     for path in sorted(tracked()):
         if path.endswith(('.c', '.h', '.py', '.sh', 'meson.build')):
-            with open(os.path.join(TOP, path), encoding='utf-8') as f:
+            with open(os.path.join(TOP, path), encoding='utf-8', errors='replace') as f:
                 text = f.read()
             if text.strip():
                 lint.file(path, text)
@@ -181,7 +181,7 @@ def main():
         gen = os.path.join(opts.gen, 'core', 'protocol', 'gen')
         for name in sorted(os.listdir(gen)) if os.path.isdir(gen) else []:
             if name.endswith(('.c', '.h')):
-                with open(os.path.join(gen, name), encoding='utf-8') as f:
+                with open(os.path.join(gen, name), encoding='utf-8', errors='replace') as f:
                     lint.file('core/protocol/gen/' + name, f.read(), generated=True)
     for note in lint.notes:
         print('note: ' + note)
@@ -191,7 +191,7 @@ def main():
         print(f'{len(lint.findings)} findings')
         return 1
     if opts.stamp:
-        with open(opts.stamp, 'w', encoding='utf-8') as f:
+        with open(opts.stamp, 'w', encoding='utf-8', errors='replace') as f:
             f.write('ok\n')
     return 0
 
