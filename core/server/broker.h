@@ -25,6 +25,7 @@ struct vfs;
 // What the handlers need of the node's static configuration, as plain values. Filled by the assembly from
 // core/config.
 struct broker_settings {
+    const struct config_values *config;   // what the operator set; NULL: nothing but defaults
     node_id id;                           // node.id
     const char *cluster_id;               // 22 characters
     const char *rack;                     // broker.rack; NULL none

@@ -247,7 +247,7 @@ void partition_set_rules(struct partition *p, struct topic_rules *rules, time_ms
     topic_rules_unref(old);
 }
 
-int16_t partition_delete_records(struct partition *p, log_offset offset, log_offset *low,
+int16_t partition_delete_records(struct partition *p, log_offset offset, log_offset *target, log_offset *low,
                                  struct wake_list *wl)
 {
     mutex_lock(&p->lock);
@@ -266,6 +266,7 @@ int16_t partition_delete_records(struct partition *p, log_offset offset, log_off
             }
         }
     }
+    *target = p->state.log_start;
     *low = error == KE_NONE ? partition_state_low_watermark(&p->state) : -1;
     mutex_unlock(&p->lock);
     return error;

@@ -140,9 +140,13 @@ void partition_watch_remove(struct partition *p, struct partition_watch *w);
 // and epoch check of A2. KE_NONE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
 // UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
 int16_t partition_check_locked(const struct partition *p, leader_epoch current_epoch, bool leader_only);
-// DeleteRecords: moves the log start to `offset` (-1: high watermark). *low: smallest log start of the
-// replicas.
-int16_t partition_delete_records(struct partition *p, log_offset offset, log_offset *low,
+// End offset of the largest epoch at or below `epoch` (KIP-101). False: undefined (the epoch is above all we
+// know, or none is known).
+bool partition_end_of_epoch_locked(struct partition *p, leader_epoch epoch, leader_epoch *found,
+                                   log_offset *end);
+// DeleteRecords: moves the log start to `offset` (-1: high watermark). *target: where to; *low: smallest log
+// start of the live replicas.
+int16_t partition_delete_records(struct partition *p, log_offset offset, log_offset *target, log_offset *low,
                                  struct wake_list *wl);
 // A metadata change: leader, ISR. Wakes what waited under the old epoch.
 enum partition_change partition_apply(struct partition *p, const struct partition_assignment *a, time_ms now,

@@ -13,6 +13,21 @@ static void refuse(struct partition *p, struct partition_read *out, int16_t erro
         error == KE_OFFSET_OUT_OF_RANGE && !p->deleted && p->log != NULL ? p->state.log_start : -1;
 }
 
+bool partition_end_of_epoch_locked(struct partition *p, leader_epoch epoch, leader_epoch *found,
+                                   log_offset *end)
+{
+    if (epoch < 0 || epoch > plog_last_epoch(p->log)) {
+        return false;
+    }
+    if (plog_end_of_epoch(p->log, epoch, found, end)) {
+        return true;
+    }
+    // Older than anything here: it ended where the first known epoch began.
+    *found = epoch;
+    *end = plog_start_after_epoch(p->log, epoch);
+    return *end >= 0;
+}
+
 // KIP-595: the asker's last epoch ends earlier here than where it stands. True: told so (or refused).
 static bool diverges(struct partition *p, const struct partition_read_args *args, struct partition_read *out)
 {
@@ -21,7 +36,7 @@ static bool diverges(struct partition *p, const struct partition_read_args *args
     }
     leader_epoch found = -1;
     log_offset end = -1;
-    if (!plog_end_of_epoch(p->log, args->last_epoch, &found, &end)) {
+    if (!partition_end_of_epoch_locked(p, args->last_epoch, &found, &end)) {
         refuse(p, out, KE_OFFSET_OUT_OF_RANGE);
         return true;
     }

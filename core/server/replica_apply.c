@@ -189,7 +189,7 @@ static struct topic_rules *rules_for(struct replica_manager *m, const struct ima
     if (last->topic != topic) {
         topic_rules_unref(last->rules);
         last->topic = topic;
-        last->rules = topic_rules_make(image, m->broker->settings.id, topic_name(topic));
+        last->rules = topic_rules_make(image, &m->broker->settings, topic_name(topic));
     }
     return last->rules;
 }
@@ -227,7 +227,7 @@ static void follow(struct replica_manager *m, const struct image *image, const s
 static void set_topic_rules(struct replica_manager *m, const struct image *image,
                             const struct image_topic *topic, struct wake_list *wl)
 {
-    struct topic_rules *rules = topic_rules_make(image, m->broker->settings.id, topic_name(topic));
+    struct topic_rules *rules = topic_rules_make(image, &m->broker->settings, topic_name(topic));
     struct uuid id = topic_id(topic);
     for (int32_t i = 0; i < topic_partition_count(topic); i++) {
         struct partition *p = replica_manager_find(m, &id, i);

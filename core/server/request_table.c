@@ -11,4 +11,11 @@ const struct request_api *const request_table[REQUEST_APIS_MAX] = {
     [KP_API_FETCH] = &api_fetch,
     [KP_API_METADATA] = &api_metadata,
     [KP_API_PRODUCE] = &api_produce,
+    [KP_API_DELETE_RECORDS] = &api_delete_records,
+    [KP_API_DESCRIBE_LOG_DIRS] = &api_describe_log_dirs,
+    [KP_API_DESCRIBE_PRODUCERS] = &api_describe_producers,
+    [KP_API_DESCRIBE_TOPIC_PARTITIONS] = &api_describe_topic_partitions,
+    [KP_API_INIT_PRODUCER_ID] = &api_init_producer_id,
+    [KP_API_LIST_OFFSETS] = &api_list_offsets,
+    [KP_API_OFFSET_FOR_LEADER_EPOCH] = &api_offset_for_leader_epoch,
 };

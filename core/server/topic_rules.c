@@ -4,124 +4,78 @@
 
 #include <stdio.h>
 #include "core/base/mem.h"
+#include "core/config/topic_config.h"
 #include "core/metadata/image.h"
+#include "core/server/broker.h"
 
-// A topic key, and the broker key that it falls back to.
-struct rule_key {
-    const char *topic;  // key of a topic's configuration
-    const char *broker; // key of a broker's
+_Static_assert(TOPIC_CODEC_NONE == (int)CODEC_NONE && TOPIC_CODEC_GZIP == (int)CODEC_GZIP &&
+                   TOPIC_CODEC_SNAPPY == (int)CODEC_SNAPPY && TOPIC_CODEC_LZ4 == (int)CODEC_LZ4 &&
+                   TOPIC_CODEC_ZSTD == (int)CODEC_ZSTD,
+               "both lists have the numbers of the batch attributes");
+
+// Dynamic configuration of one resource of an image.
+struct image_layer {
+    const struct image *image; // where
+    int8_t type;               // enum config_resource_type
+    struct slice name;         // resource
 };
 
-// Value of the key: the topic's own, then this broker's, then that of all brokers; null where none is set.
-static struct slice find_value(const struct image *image, struct slice broker, struct slice topic,
-                               const struct rule_key *k)
+static struct slice get_from_image(const void *data, struct slice key)
 {
-    struct slice v = image_config_value(image, CONFIG_RESOURCE_TOPIC, topic, slice_str(k->topic));
-    if (slice_is_null(v)) {
-        v = image_config_value(image, CONFIG_RESOURCE_BROKER, broker, slice_str(k->broker));
-    }
-    if (slice_is_null(v)) {
-        v = image_config_value(image, CONFIG_RESOURCE_BROKER, SLICE_LIT(""), slice_str(k->broker));
-    }
-    return v;
+    const struct image_layer *l = data;
+    return image_config_value(l->image, l->type, l->name, key);
 }
 
-static bool parse_number(struct slice s, int64_t *out)
+static void resolve(const struct image *image, const struct broker_settings *s, struct slice topic,
+                    struct topic_config *out)
 {
-    size_t i = s.len > 0 && s.data[0] == '-';
-    uint64_t n = 0;
-    if (i == s.len || s.len > 20) {
-        return false;
-    }
-    for (size_t k = i; k < s.len; k++) {
-        if (s.data[k] < '0' || s.data[k] > '9' || n > (UINT64_C(1) << 63) / 10) {
-            return false;
-        }
-        n = n * 10 + (uint64_t)(s.data[k] - '0');
-    }
-    if (n > INT64_MAX) {
-        return false;
-    }
-    *out = i ? -(int64_t)n : (int64_t)n;
-    return true;
+    char id[16];
+    int id_len = snprintf(id, sizeof id, "%d", s->id);
+    struct image_layer mine = {image, CONFIG_RESOURCE_TOPIC, topic};
+    struct image_layer broker = {image, CONFIG_RESOURCE_BROKER, slice_of(id, (size_t)id_len)};
+    struct image_layer cluster = {image, CONFIG_RESOURCE_BROKER, SLICE_LIT("")};
+    struct config_chain chain = {.resource = {get_from_image, &mine},
+                                 .broker = {get_from_image, &broker},
+                                 .cluster = {get_from_image, &cluster},
+                                 .file = s->config};
+    topic_config_resolve(&chain, out);
 }
 
-static bool has_word(struct slice list, const char *word)
+struct topic_rules *topic_rules_make(const struct image *image, const struct broker_settings *s,
+                                     struct slice topic)
 {
-    size_t n = strlen(word);
-    for (size_t i = 0; i + n <= list.len; i++) {
-        if (memcmp(list.data + i, word, n) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-struct topic_rules *topic_rules_make(const struct image *image, node_id broker, struct slice topic)
-{
+    struct topic_config c;
+    resolve(image, s, topic, &c);
     struct log_config log;
     log_config_defaults(&log);
-    int64_t batch_bytes = 1048588;
-    int64_t min_isr = 1;
-    int64_t before_ms = INT64_MAX;
-    int64_t after_ms = 3600000;
-    char id[16];
-    int id_len = snprintf(id, sizeof id, "%d", broker);
-    struct slice self = slice_of(id, (size_t)id_len);
-    const struct {
-        struct rule_key key;
-        int64_t *value;
-    } numbers[] = {
-        {{"segment.bytes", "log.segment.bytes"}, &log.segment_bytes},
-        {{"segment.ms", "log.roll.ms"}, &log.segment_ms},
-        {{"segment.jitter.ms", "log.roll.jitter.ms"}, &log.segment_jitter_ms},
-        {{"segment.index.bytes", "log.index.size.max.bytes"}, &log.index_bytes_max},
-        {{"index.interval.bytes", "log.index.interval.bytes"}, &log.index_interval_bytes},
-        {{"retention.bytes", "log.retention.bytes"}, &log.retention_bytes},
-        {{"retention.ms", "log.retention.ms"}, &log.retention_ms},
-        {{"flush.messages", "log.flush.interval.messages"}, &log.flush_messages},
-        {{"flush.ms", "log.flush.interval.ms"}, &log.flush_ms},
-        {{"file.delete.delay.ms", "log.segment.delete.delay.ms"}, &log.file_delete_delay_ms},
-        {{"max.message.bytes", "message.max.bytes"}, &batch_bytes},
-        {{"min.insync.replicas", "min.insync.replicas"}, &min_isr},
-        {{"message.timestamp.before.max.ms", "log.message.timestamp.before.max.ms"}, &before_ms},
-        {{"message.timestamp.after.max.ms", "log.message.timestamp.after.max.ms"}, &after_ms},
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct slice v = find_value(image, self, topic, &numbers[i].key);
-        if (!slice_is_null(v)) {
-            (void)parse_number(v, numbers[i].value); // validated before it was written
-        }
-    }
-    struct slice cleanup =
-        find_value(image, self, topic, &(struct rule_key){"cleanup.policy", "log.cleanup.policy"});
-    if (!slice_is_null(cleanup)) {
-        log.cleanup_delete = has_word(cleanup, "delete");
-        log.cleanup_compact = has_word(cleanup, "compact");
-    }
-    struct slice stamp = find_value(
-        image, self, topic, &(struct rule_key){"message.timestamp.type", "log.message.timestamp.type"});
-    struct slice codec =
-        find_value(image, self, topic, &(struct rule_key){"compression.type", "compression.type"});
+    log.segment_bytes = c.segment_bytes;
+    log.segment_ms = c.segment_ms;
+    log.segment_jitter_ms = c.segment_jitter_ms;
+    log.index_bytes_max = c.segment_index_bytes;
+    log.index_interval_bytes = c.index_interval_bytes;
+    log.retention_bytes = c.retention_bytes;
+    log.retention_ms = c.retention_ms;
+    log.flush_messages = c.flush_messages;
+    log.flush_ms = c.flush_ms;
+    log.file_delete_delay_ms = c.file_delete_delay_ms;
+    log.producer_expiration_ms = s->producer_id_expiration_ms;
+    log.preallocate = c.preallocate;
+    log.cleanup_delete = c.cleanup_delete;
+    log.cleanup_compact = c.cleanup_compact;
     struct topic_rules *r = mem_zalloc(sizeof *r);
     atomic_init(&r->refs, 1);
     r->log = log_config_new(&log);
-    r->min_isr = min_isr < 1 ? 1 : min_isr > INT32_MAX ? INT32_MAX : (int32_t)min_isr;
-    r->batches = (struct validate_rules){.producer_codec = true,
-                                         .codec = CODEC_NONE,
-                                         .level = CODEC_LEVEL_DEFAULT,
-                                         .timestamp = TIMESTAMP_CREATE,
-                                         .before_ms_max = before_ms,
-                                         .after_ms_max = after_ms,
-                                         .compacted = log.cleanup_compact,
-                                         .batch_bytes_max =
-                                             batch_bytes > INT32_MAX ? INT32_MAX : (uint32_t)batch_bytes};
-    if (!slice_is_null(stamp) && slice_equal_str(stamp, "LogAppendTime")) {
-        r->batches.timestamp = TIMESTAMP_APPEND;
-    }
-    if (!slice_is_null(codec) && codec_from_name(codec, &r->batches.codec)) {
-        r->batches.producer_codec = false;
-    }
+    r->min_isr = c.min_insync_replicas;
+    r->batches =
+        (struct validate_rules){.producer_codec = c.codec == TOPIC_CODEC_PRODUCER,
+                                .codec = c.codec == TOPIC_CODEC_PRODUCER ? CODEC_NONE : (enum codec)c.codec,
+                                .level = c.codec_level,
+                                .timestamp = c.append_time ? TIMESTAMP_APPEND : TIMESTAMP_CREATE,
+                                .before_ms_max = c.timestamp_before_ms,
+                                .after_ms_max = c.timestamp_after_ms,
+                                .compacted = c.cleanup_compact,
+                                .batch_bytes_max = (uint32_t)c.message_bytes_max,
+                                .unpacked_bytes_max = (uint64_t)c.unpacked_bytes_max};
     return r;
 }
 

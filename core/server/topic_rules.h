@@ -8,6 +8,7 @@
 #include "core/record/validate.h"
 #include "storage/log.h"
 
+struct broker_settings;
 struct image;
 
 struct topic_rules {
@@ -16,12 +17,12 @@ struct topic_rules {
     struct validate_rules
         batches;     // what is asked of a produced batch; `now` and `zstd_allowed` are set per request
     int32_t min_isr; // min.insync.replicas
-    bool plain;      // nothing but the limits asked: the common case
 };
 
 // Effective configuration of a topic in this image over the broker's own configuration. One reference, the
 // caller's.
-struct topic_rules *topic_rules_make(const struct image *image, node_id broker, struct slice topic);
+struct topic_rules *topic_rules_make(const struct image *image, const struct broker_settings *s,
+                                     struct slice topic);
 struct topic_rules *topic_rules_ref(struct topic_rules *r);
 void topic_rules_unref(struct topic_rules *r); // NULL allowed; any thread
 
