@@ -94,9 +94,7 @@ static void run_hook(struct node_hook *h)
     hook_order = (hook_order + 1) % 2;
     x->runs++;
 }
-static void nothing(void *arg)
-{
-}
+static void nothing(void *arg) {}
 static void hooks_run_in_order_at_the_end_of_each_turn(void **state)
 {
     memset(hooks, 0, sizeof hooks);
@@ -132,7 +130,8 @@ static void fire_timed(struct node_timer *t)
 static void start_timed(void *arg)
 {
     for (int i = 0; i < 20; i++) {
-        timed[i] = (struct timed){.t.fire = fire_timed, .after_ms = (uint64_t)((i * 7) % 20) * 5, .started = node_clock(node)};
+        timed[i] = (struct timed){
+            .t.fire = fire_timed, .after_ms = (uint64_t)((i * 7) % 20) * 5, .started = node_clock(node)};
         node_timer_start(loops[0], &timed[i].t, timed[i].after_ms);
     }
 }
