@@ -45,6 +45,39 @@ bool epoch_cache_assign(struct epoch_cache *c, leader_epoch epoch, log_offset st
     return true;
 }
 
+static void remove_at(struct epoch_cache *c, unsigned i)
+{
+    memmove(c->list + i, c->list + i + 1, (c->count - i - 1) * sizeof(*c->list));
+    c->count--;
+    c->dirty = true;
+}
+
+bool epoch_cache_observe(struct epoch_cache *c, leader_epoch epoch, log_offset offset)
+{
+    if (epoch < 0)
+        return false;
+    unsigned i = c->count; // entries that begin at or below `offset`
+    while (i && c->list[i - 1].start > offset)
+        i--;
+    bool changed = false;
+    for (; i && c->list[i - 1].epoch > epoch; i--, changed = true)
+        remove_at(c, i - 1);
+    if (i && c->list[i - 1].epoch == epoch)
+        return changed;
+    while (i < c->count && c->list[i].epoch <= epoch)
+        remove_at(c, i); // begins above, but is not newer
+    if (i && c->list[i - 1].start == offset) {
+        c->list[i - 1].epoch = epoch; // the epoch before has no record
+        c->dirty = true;
+        return true;
+    }
+    push(c, epoch, offset);
+    memmove(c->list + i + 1, c->list + i, (c->count - 1 - i) * sizeof(*c->list));
+    c->list[i] = (struct epoch_entry){epoch, offset};
+    c->dirty = true;
+    return true;
+}
+
 void epoch_cache_truncate_end(struct epoch_cache *c, log_offset end)
 {
     while (c->count && c->list[c->count - 1].start >= end) {

@@ -28,6 +28,9 @@ void epoch_cache_clear(struct epoch_cache *c);
 // Begins an epoch at `start`. Later entries that this one contradicts (epoch or start not below) are removed,
 // as Kafka does; nothing happens if the last entry's epoch is this one already. True if something changed.
 bool epoch_cache_assign(struct epoch_cache *c, leader_epoch epoch, log_offset start);
+// A record of `epoch` stands at `offset`: what contradicts it is removed, and an entry is added where there
+// is none that covers it (recovery; appends of a follower). True if something changed.
+bool epoch_cache_observe(struct epoch_cache *c, leader_epoch epoch, log_offset offset);
 void epoch_cache_truncate_end(struct epoch_cache *c, log_offset end); // removes entries with start >= end
 void epoch_cache_truncate_start(
     struct epoch_cache *c,

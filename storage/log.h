@@ -291,6 +291,8 @@ struct plog_flush {
     unsigned count;                           // of them
     uint64_t generation;                      // guards against a truncation meanwhile
     char *sync_dir;                           // directory to sync as well; NULL none
+    log_offset active;                        // base of the active segment then
+    uint64_t size;                            // bytes of it then
     int result;                               // of `run`
 };
 // Everything below the end offset of now that is not yet on disk. Returns false where there is nothing to do.

@@ -31,11 +31,13 @@ struct log_dir_options {
     void (*offline)(void *data, struct log_dir *dir, const char *reason);
     void *data;
 };
-// ERR_LOCKED: another process uses it. ERR_CORRUPT: a checkpoint file cannot be read (it is then taken as
-// empty, with a recovery, unless `*out` is NULL). Slow.
+// ERR_LOCKED: another process uses it. A checkpoint file that cannot be read counts as empty and makes the
+// directory unclean; log_dir_warning says so. Slow.
 int log_dir_open(const struct log_dir_options *opts, struct log_dir **out, struct errmsg *msg);
 
 const char *log_dir_path(const struct log_dir *d);
+const char *
+log_dir_warning(const struct log_dir *d); // what was wrong with its files at the start; "" nothing
 struct vfs *log_dir_fs(const struct log_dir *d);
 struct uuid log_dir_id(const struct log_dir *d);
 void log_dir_set_id(struct log_dir *d,
