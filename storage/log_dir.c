@@ -47,7 +47,7 @@ broker_epoch log_dir_previous_epoch(const struct log_dir *d)
 }
 const char *log_dir_warning(const struct log_dir *d)
 {
-    return d->warning;
+    return d->warning.text;
 }
 struct file_cache *log_dir__files(const struct log_dir *d)
 {
@@ -66,7 +66,7 @@ bool log_dir_is_offline(const struct log_dir *d)
 }
 const char *log_dir_offline_reason(const struct log_dir *d)
 {
-    return log_dir_is_offline(d) ? d->reason : "";
+    return log_dir_is_offline(d) ? d->reason.text : "";
 }
 
 void log_dir_offline(struct log_dir *d, const char *fmt, ...)
@@ -75,11 +75,11 @@ void log_dir_offline(struct log_dir *d, const char *fmt, ...)
         return; // the first reason counts
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(d->reason, sizeof(d->reason), fmt, ap);
+    (void)vsnprintf(d->reason.text, sizeof(d->reason.text), fmt, ap);
     va_end(ap);
     atomic_store_explicit(&d->is_offline, true, memory_order_release);
     if (d->offline)
-        d->offline(d->data, d, d->reason);
+        d->offline(d->data, d, d->reason.text);
 }
 
 int log_dir_space(struct log_dir *d, uint64_t *free_bytes, uint64_t *total_bytes)
@@ -101,7 +101,7 @@ int log_dir_sync_all(struct log_dir *d, struct errmsg *msg)
     int rc = d->fs->ops->sync_fs(d->fs, d->path);
     if (rc) {
         log_dir_offline(d, "cannot sync the file system of %s: %s", d->path, err_text(rc));
-        return err_set(msg, rc, "%s", d->reason);
+        return err_set(msg, rc, "%s", d->reason.text);
     }
     return 0;
 }
@@ -199,7 +199,7 @@ static int take_mark(struct log_dir *d, struct errmsg *msg)
     mem_free(text);
     d->was_clean = rc == 0;
     if (rc)
-        (void)snprintf(d->warning, sizeof(d->warning), "%s: %s", path, why.text);
+        (void)err_set(&d->warning, rc, "%s: %s", path, why.text);
     rc = d->fs->ops->unlink(d->fs, path);
     if (rc == 0)
         rc = d->fs->ops->sync_dir(d->fs, d->path);

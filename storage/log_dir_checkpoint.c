@@ -86,8 +86,7 @@ static int read_one(struct log_dir *d, const char *file, size_t field, uint32_t 
         rc = checkpoint_parse(slice_of(text, len), note_entry, &r, &why);
         mem_free(text);
         if (rc)
-            (void)snprintf(d->warning, sizeof(d->warning), "%s cannot be read (%s): it counts as empty", path,
-                           why.text);
+            (void)err_set(&d->warning, rc, "%s cannot be read (%s): it counts as empty", path, why.text);
         *bad = rc != 0;
         return 0;
     }
@@ -175,7 +174,7 @@ static int write_checkpoints(struct log_dir *d, bool hw, bool rest, struct manif
                              struct errmsg *msg)
 {
     if (log_dir_is_offline(d))
-        return err_set(msg, ERR_OFFLINE, "%s is offline: %s", d->path, d->reason);
+        return err_set(msg, ERR_OFFLINE, "%s is offline: %s", d->path, d->reason.text);
     struct texts t;
     mutex_lock(&d->mutex);
     if (d->writing) { // another thread is at it: its values are as good

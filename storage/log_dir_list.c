@@ -125,7 +125,7 @@ int log_dir_list(struct log_dir *d, int (*each)(void *, const struct log_dir_ent
 int log_dir_retire(struct log_dir *d, const char *name, const char *uuid_text, enum log_dir_kind kind,
                    struct errmsg *msg)
 {
-    char topic[250], suffix[LOG_DIR_NAME_BYTES], to[LOG_DIR_NAME_BYTES];
+    char topic[250], suffix[LOG_DIR_NAME_BYTES], to[2 * LOG_DIR_NAME_BYTES];
     partition_id partition;
     enum log_dir_kind was;
     if (kind < LOG_DIR_DELETED || kind > LOG_DIR_FUTURE || !log_dir_parse_name(name, topic, &partition, &was))

@@ -86,7 +86,7 @@ static int finish_swaps(struct vfs *fs, const char *dir, struct listing *l, bool
         struct found *f = &l->list[i];
         if (f->what.kind != LAYOUT_LOG || f->what.state != LAYOUT_SWAP)
             continue;
-        log_offset end;
+        log_offset end = -1;
         int rc = swap_end(fs, dir, f, &end, msg);
         if (rc)
             return rc;

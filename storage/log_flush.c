@@ -137,9 +137,12 @@ int plog_flush_end(struct plog_flush *f, struct errmsg *msg)
     mem_free(f->sync_dir);
     f->sync_dir = NULL;
     f->count = 0;
-    if (rc)
-        return plog__failed(log, rc, msg, "flush failed");
-    return 0;
+    if (rc == 0)
+        return 0;
+    struct errmsg why;
+    (void)err_set(&why, rc, "%s", err_text(rc));
+    (void)plog__failed(log, rc, &why, "flush failed");
+    return err_set(msg, rc, "%s", why.text);
 }
 
 int plog_flush_all(struct partition_log *log, struct errmsg *msg)

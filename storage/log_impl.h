@@ -45,22 +45,25 @@ struct log_loaded {
 struct partition_log {
     uint32_t magic;
     partition_id partition;
-    char *topic;               // mem_alloc
-    struct uuid topic_id;      // zero while not known
-    struct log_dir *dir;       // where
-    struct log_config *config; // counted
-    _Atomic int64_t start;     // log start offset
-    _Atomic int64_t end;       // log end offset
-    _Atomic int64_t recovery;  // recovery point
-    _Atomic int64_t watermark; // high watermark, for the checkpoint
-    uint64_t size;             // bytes of all segments
-    struct log_loaded *loaded; // NULL while idle
-    struct list_node link;     // in the directory's list
-    leader_epoch last_epoch;   // while not loaded: of the manifest
-    bool on_disk;              // the partition's directory exists
-    bool no_producers;         // metadata log: no producer ids
-    bool changed;              // differs from what the manifest or the last close said
-    bool metadata_written;     // partition.metadata is there
+    char *topic;                      // mem_alloc
+    struct uuid topic_id;             // zero while not known
+    struct log_dir *dir;              // where
+    struct log_config *config;        // counted
+    _Atomic int64_t start;            // log start offset
+    _Atomic int64_t end;              // log end offset
+    _Atomic int64_t recovery;         // recovery point
+    _Atomic int64_t watermark;        // high watermark, for the checkpoint
+    _Atomic int64_t first_base;       // base offset of the first segment; -1 not known
+    _Atomic int64_t recovery_on_disk; // recovery point that the checkpoint file has
+    int64_t recovery_pending;         // the one being written to it (checkpoint writer only)
+    uint64_t size;                    // bytes of all segments
+    struct log_loaded *loaded;        // NULL while idle
+    struct list_node link;            // in the directory's list
+    leader_epoch last_epoch;          // while not loaded: of the manifest
+    _Atomic bool on_disk;             // the partition's directory exists
+    bool no_producers;                // metadata log: no producer ids
+    bool changed;                     // differs from what the manifest or the last close said
+    bool metadata_written;            // partition.metadata is there
 };
 
 // ---- shared
@@ -91,6 +94,7 @@ static inline struct segment *plog__active(const struct partition_log *log)
 unsigned plog__segment_index(const struct partition_log *log,
                              log_offset offset); // of the last one with base <= offset; 0 if none
 void plog__segment_add(struct partition_log *log, struct segment *s); // at the end
+void plog__note_first(struct partition_log *log); // the first segment is another one
 log_offset plog__segment_end(const struct partition_log *log,
                              unsigned i);                           // base of the next one, or the log end
 struct producer_states *plog__producers(struct partition_log *log); // makes them at first use

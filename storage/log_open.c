@@ -192,14 +192,14 @@ int plog__need(struct partition_log *log, struct errmsg *msg)
 
 int plog__failed(struct partition_log *log, int rc, struct errmsg *msg, const char *what)
 {
-    char reason[ERRMSG_BYTES];
-    (void)snprintf(reason, sizeof(reason), "%s-%d: %s: %s", log->topic, (int)log->partition, what,
-                   msg && msg->text[0] ? msg->text : err_text(rc));
+    struct errmsg reason;
+    (void)err_set(&reason, rc, "%s", msg && msg->text[0] ? msg->text : err_text(rc));
+    err_prefix(&reason, "%s-%d: %s", log->topic, (int)log->partition, what);
     if (rc == ERR_NOSPACE)
         log_dir__note_full(log->dir, true);
     else
-        log_dir_offline(log->dir, "%s", reason);
-    return err_set(msg, rc, "%s", reason);
+        log_dir_offline(log->dir, "%s", reason.text);
+    return err_set(msg, rc, "%s", reason.text);
 }
 
 // ---- making it real

@@ -3,6 +3,7 @@
 #include "core/base/assert.h"
 #include "core/base/bytes.h"
 #include "core/base/mem.h"
+#include "core/record/batch.h"
 #include "storage/batch_scan.h"
 #include "storage/log_impl.h"
 #include "storage/small_file.h"

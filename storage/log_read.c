@@ -99,7 +99,7 @@ static int read_segment(struct partition_log *log, unsigned i, const struct plog
     }
     if (rc == 0 && end > pos && end - pos > args->max_bytes) {
         uint64_t last = pos;
-        log_offset next;
+        log_offset next = -1;
         rc = last_end(log, i, file, pos, pos + args->max_bytes, end, args, &last, &next, msg);
         end = last;
         out->next_offset = next;

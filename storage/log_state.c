@@ -2,6 +2,7 @@
 // What a log knows of itself: offsets, segments, indexes in memory, remembered positions.
 #include "core/base/assert.h"
 #include "core/base/mem.h"
+#include "core/record/batch.h"
 #include "storage/log_impl.h"
 
 // ---- accessors
