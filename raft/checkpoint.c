@@ -19,12 +19,14 @@
 #include "raft/entry_batch.h"
 #include "raft/limits.h"
 
-#define TAG_RAFT 10000           // of the header record
+#define TAG_RAFT 10000 // of the header record
 #define BATCH_BYTES_MAX_READ (QUORUM_BATCH_BYTES_MAX + 65536)
 
-void checkpoint_name(log_offset end_offset, leader_epoch epoch, const char *suffix, char out[CHECKPOINT_NAME_BYTES])
+void checkpoint_name(log_offset end_offset, leader_epoch epoch, const char *suffix,
+                     char out[CHECKPOINT_NAME_BYTES])
 {
-    (void)snprintf(out, CHECKPOINT_NAME_BYTES, "%020lld-%010d.checkpoint%s", (long long)end_offset, (int)epoch, suffix);
+    (void)snprintf(out, CHECKPOINT_NAME_BYTES, "%020lld-%010d.checkpoint%s", (long long)end_offset,
+                   (int)epoch, suffix);
 }
 
 bool checkpoint_parse_name(const char *name, log_offset *end_offset, leader_epoch *epoch)
@@ -43,14 +45,15 @@ bool checkpoint_parse_name(const char *name, log_offset *end_offset, leader_epoc
     return strcmp(again, name) == 0;
 }
 
-// ---- writing ---------------------------------------------------------------------------------------------------
+// ---- writing
+// ---------------------------------------------------------------------------------------------------
 struct writer {
     struct vfs_file *file;
-    uint64_t pos;            // bytes written
-    log_offset next;         // offset of the next record in the file
+    uint64_t pos;    // bytes written
+    log_offset next; // offset of the next record in the file
     const struct checkpoint_info *info;
     struct builder builder;
-    bool open;               // the builder holds records
+    bool open; // the builder holds records
 };
 
 static void begin_batch(struct writer *w, bool control)
@@ -113,7 +116,8 @@ static int write_header(struct writer *w, struct errmsg *msg)
         strbuf_clear(&value);
         if (w->info->voters) {
             voter_set_encode_record(w->info->voters, false, &value);
-            builder_append_control(&w->builder, w->info->timestamp, CONTROL_KRAFT_VOTERS, strbuf_slice(&value));
+            builder_append_control(&w->builder, w->info->timestamp, CONTROL_KRAFT_VOTERS,
+                                   strbuf_slice(&value));
         }
     }
     mem_free(bytes);
@@ -170,8 +174,8 @@ static int write_footer(struct writer *w, struct errmsg *msg)
     return end_batch(w, msg);
 }
 
-static int write_all(struct writer *w, const struct image *image, const struct slice *values, uint32_t values_count,
-                     struct errmsg *msg)
+static int write_all(struct writer *w, const struct image *image, const struct slice *values,
+                     uint32_t values_count, struct errmsg *msg)
 {
     int err = write_header(w, msg);
     if (!err && image)
@@ -185,8 +189,9 @@ static int write_all(struct writer *w, const struct image *image, const struct s
     return err;
 }
 
-int checkpoint_write(struct vfs *fs, const char *dir, const struct checkpoint_info *info, const struct image *image,
-                     const struct slice *values, uint32_t values_count, struct errmsg *msg)
+int checkpoint_write(struct vfs *fs, const char *dir, const struct checkpoint_info *info,
+                     const struct image *image, const struct slice *values, uint32_t values_count,
+                     struct errmsg *msg)
 {
     char name[CHECKPOINT_NAME_BYTES];
     checkpoint_name(info->end_offset, info->epoch, ".part", name);
@@ -215,14 +220,15 @@ int checkpoint_write(struct vfs *fs, const char *dir, const struct checkpoint_in
     return err;
 }
 
-// ---- reading ---------------------------------------------------------------------------------------------------
+// ---- reading
+// ---------------------------------------------------------------------------------------------------
 struct reader {
     struct checkpoint_info *info;
     checkpoint_each each;
     void *data;
-    bool header, footer;       // seen
-    log_offset next;           // expected base offset
-    struct voter_set *plain;   // voters of the KRAFT_VOTERS record
+    bool header, footer;     // seen
+    log_offset next;         // expected base offset
+    struct voter_set *plain; // voters of the KRAFT_VOTERS record
 };
 
 static int corrupt(struct errmsg *msg, const char *what)
@@ -342,8 +348,8 @@ static int read_file(struct reader *r, struct vfs_file *f, struct errmsg *msg)
     return err;
 }
 
-int checkpoint_read(struct vfs *fs, const char *path, struct checkpoint_info *out, checkpoint_each each, void *data,
-                    struct errmsg *msg)
+int checkpoint_read(struct vfs *fs, const char *path, struct checkpoint_info *out, checkpoint_each each,
+                    void *data, struct errmsg *msg)
 {
     struct vfs_file *f;
     memset(out, 0, sizeof *out);
@@ -361,7 +367,8 @@ int checkpoint_read(struct vfs *fs, const char *path, struct checkpoint_info *ou
         struct voter_set *merged = voter_set_with_endpoints(out->voters, r.plain);
         voter_set_unref(out->voters);
         out->voters = merged;
-    } else if (!err && !out->voters && r.plain && r.plain->count) { // formatted by the reference: the bootstrap rules
+    } else if (!err && !out->voters && r.plain &&
+               r.plain->count) { // formatted by the reference: the bootstrap rules
         out->voters = voter_set_ref(r.plain);
         out->index = 2;
         out->term = 1;
@@ -394,12 +401,14 @@ static int replay_value(void *data, struct slice value, struct errmsg *msg)
     return err;
 }
 
-int checkpoint_read_image(struct vfs *fs, const char *path, struct checkpoint_info *out, struct image **image, struct errmsg *msg)
+int checkpoint_read_image(struct vfs *fs, const char *path, struct checkpoint_info *out, struct image **image,
+                          struct errmsg *msg)
 {
     log_offset end;
     leader_epoch epoch;
     struct image *empty = image_empty();
-    if (!checkpoint_parse_name(path_base(path), &end, &epoch)) { // ".part": the fetcher gives it under the final name's stem
+    if (!checkpoint_parse_name(path_base(path), &end,
+                               &epoch)) { // ".part": the fetcher gives it under the final name's stem
         char stem[CHECKPOINT_NAME_BYTES];
         (void)snprintf(stem, sizeof stem, "%.42s", path_base(path));
         if (!checkpoint_parse_name(stem, &end, &epoch)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads numbers and runs of bytes from bounded memory that a peer or a disk filled; a short read is remembered, never made.
+// Reads numbers and runs of bytes from bounded memory that a peer or a disk filled; a short read is
+// remembered, never made.
 #ifndef KRAFT_RAFT_CURSOR_H
 #define KRAFT_RAFT_CURSOR_H
 

@@ -11,7 +11,8 @@
 #include "raft/cursor.h"
 #include "raft/limits.h"
 
-// ---- recognising -----------------------------------------------------------------------------------------------
+// ---- recognising
+// -----------------------------------------------------------------------------------------------
 static bool is_noop_value(struct slice v)
 {
     return v.len >= 2 && v.data && v.data[0] == 1 && v.data[1] == METADATA_NO_OP;
@@ -29,7 +30,8 @@ static int control_entry(struct entry_batch *e, const struct record *first, stru
         if (!e->voters || (configuration && voter_set_voters(e->voters) == 0)) {
             voter_set_unref(e->voters);
             e->voters = NULL;
-            return err_set(msg, ERR_MALFORMED, "KRAFT_VOTERS record at offset %lld is malformed", (long long)e->base);
+            return err_set(msg, ERR_MALFORMED, "KRAFT_VOTERS record at offset %lld is malformed",
+                           (long long)e->base);
         }
         e->type = configuration ? RAFT_CHANGE : RAFT_COMMAND;
         e->carries_voters = !configuration;
@@ -38,7 +40,8 @@ static int control_entry(struct entry_batch *e, const struct record *first, stru
         e->type = RAFT_COMMAND;
         return 0;
     default:
-        return err_set(msg, ERR_MALFORMED, "a control batch at offset %lld that does not belong in the metadata log",
+        return err_set(msg, ERR_MALFORMED,
+                       "a control batch at offset %lld that does not belong in the metadata log",
                        (long long)e->base);
     }
 }
@@ -50,7 +53,9 @@ static int find_type(struct entry_batch *e, struct errmsg *msg)
     record_iter_init(&it, e->bytes.data, NULL, NULL);
     int err = record_iter_next(&it, &first, msg);
     if (err)
-        err = err == ERR_NOTFOUND ? err_set(msg, ERR_MALFORMED, "an empty batch at offset %lld", (long long)e->base) : err;
+        err = err == ERR_NOTFOUND
+                  ? err_set(msg, ERR_MALFORMED, "an empty batch at offset %lld", (long long)e->base)
+                  : err;
     else if (batch_is_control(e->bytes.data))
         err = control_entry(e, &first, msg);
     else
@@ -132,7 +137,8 @@ size_t entry_configuration_bytes(const uint8_t *data, size_t len)
     return padded <= len ? padded : 0;
 }
 
-// ---- making ----------------------------------------------------------------------------------------------------
+// ---- making
+// ----------------------------------------------------------------------------------------------------
 static void leader_change_value(const struct entry_origin *o, struct strbuf *out)
 {
     struct arena arena;
@@ -199,7 +205,8 @@ static uint8_t *finish(struct builder *b, size_t *size, bool for_library)
     return copy;
 }
 
-static void add_control(struct builder *b, const struct entry_origin *o, enum control_type type, struct strbuf *value)
+static void add_control(struct builder *b, const struct entry_origin *o, enum control_type type,
+                        struct strbuf *value)
 {
     builder_append_control(b, o->now, type, strbuf_slice(value));
     strbuf_clear(value);
@@ -210,7 +217,8 @@ uint8_t *entry_make_barrier(const struct entry_origin *o, size_t *size)
     struct builder b;
     begin(&b, o, o->first_of_term);
     if (!o->first_of_term) {
-        static const uint8_t noop[] = {1, METADATA_NO_OP, 0, 0}; // frame 1, record 20, version 0, no tagged fields
+        static const uint8_t noop[] = {1, METADATA_NO_OP, 0,
+                                       0}; // frame 1, record 20, version 0, no tagged fields
         builder_append(&b, o->now, SLICE_NULL, slice_of(noop, sizeof noop), NULL, 0);
         return finish(&b, size, false);
     }
@@ -250,8 +258,8 @@ uint8_t *entry_make_endpoints(const struct entry_origin *o, size_t *size)
     return make_voters(o, false, size);
 }
 
-uint8_t *entry_make_command(const struct slice *values, uint32_t count, log_offset base, leader_epoch epoch, time_ms now,
-                            size_t *size)
+uint8_t *entry_make_command(const struct slice *values, uint32_t count, log_offset base, leader_epoch epoch,
+                            time_ms now, size_t *size)
 {
     struct entry_origin o = {.base = base, .epoch = epoch, .now = now};
     struct builder b;

@@ -30,11 +30,13 @@ int raft_format_write(struct vfs *fs, const char *dir, const struct raft_format 
     int err = make_directory(fs, dir, msg);
     if (err)
         return err;
-    struct checkpoint_info info = {.index = 2, .term = 1, .conf_index = 2, .dynamic = f->dynamic, .timestamp = f->now};
+    struct checkpoint_info info = {
+        .index = 2, .term = 1, .conf_index = 2, .dynamic = f->dynamic, .timestamp = f->now};
     if (f->voters_count) {
         info.voters = voter_set_new(f->voters_count);
         for (uint32_t i = 0; i < f->voters_count; i++) {
-            info.voters->servers[i].id = quorum_raft_id(f->voters[i].id, f->voters[i].directory_id, f->dynamic);
+            info.voters->servers[i].id =
+                quorum_raft_id(f->voters[i].id, f->voters[i].directory_id, f->dynamic);
             info.voters->servers[i].role = RAFT_VOTER;
             info.voters->servers[i].voter = f->voters[i];
         }

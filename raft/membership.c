@@ -3,10 +3,11 @@
 //
 //   add:    ADD (a server without log or vote) -> PROMOTE (caught up, then a voter) -> done
 //                                                   | did not catch up: UNDO (taken out again) -> ERR_TIMEOUT
-//   remove: REMOVE -> done; the active controller hands leadership over instead, its successor removes it when asked again
-//   endpoints: a KRAFT_VOTERS batch that is no configuration entry
+//   remove: REMOVE -> done; the active controller hands leadership over instead, its successor removes it
+//   when asked again endpoints: a KRAFT_VOTERS batch that is no configuration entry
 //
-// Each step is over when libraft has no change pending and no configuration entry is uncommitted; leadership lost: outcome unknown.
+// Each step is over when libraft has no change pending and no configuration entry is uncommitted; leadership
+// lost: outcome unknown.
 #include <stdarg.h>
 #include <stdio.h>
 #include "core/base/mem.h"
@@ -102,7 +103,8 @@ static void step_is_over(struct quorum *q)
             (void)step(q, CHANGE_UNDO);
         return;
     case CHANGE_UNDO:
-        quorum__change_answer(q, ERR_TIMEOUT, "the new voter did not catch up with the log; it was taken out again");
+        quorum__change_answer(q, ERR_TIMEOUT,
+                              "the new voter did not catch up with the log; it was taken out again");
         return;
     case CHANGE_REMOVE:
         quorum__change_answer(q, now ? ERR_STATE : 0, now ? "it is still a member" : "removed");
@@ -119,7 +121,8 @@ void quorum__change_settle(struct quorum *q)
     if (c->step == CHANGE_NONE || c->step == CHANGE_ENDPOINTS || q->depth)
         return;
     if (q->raft.state != RAFT_LEADER) {
-        quorum__change_answer(q, ERR_CANCELED, "leadership was lost meanwhile: the quorum's description tells what came of it");
+        quorum__change_answer(
+            q, ERR_CANCELED, "leadership was lost meanwhile: the quorum's description tells what came of it");
         return;
     }
     if (!library_is_changing(q))
@@ -130,7 +133,8 @@ void quorum__change_settle(struct quorum *q)
 static bool may_change(struct quorum *q, quorum_change_cb cb, void *data)
 {
     if (!q->dynamic)
-        answer(q, cb, data, ERR_STATE, "the voters of a static quorum (controller.quorum.voters) cannot be changed while it runs");
+        answer(q, cb, data, ERR_STATE,
+               "the voters of a static quorum (controller.quorum.voters) cannot be changed while it runs");
     else if (!q->active || q->closing)
         answer(q, cb, data, ERR_NOTLEADER, "this controller is not the active one");
     else if (q->change.step != CHANGE_NONE || library_is_changing(q) || raft_transferee(&q->raft) != 0)
@@ -174,7 +178,8 @@ void quorum_add_voter(struct quorum *q, const struct quorum_voter *voter, quorum
         (void)step(q, CHANGE_ADD);
 }
 
-void quorum_remove_voter(struct quorum *q, node_id id, struct uuid directory_id, quorum_change_cb cb, void *data)
+void quorum_remove_voter(struct quorum *q, node_id id, struct uuid directory_id, quorum_change_cb cb,
+                         void *data)
 {
     if (!may_change(q, cb, data))
         return;
@@ -186,14 +191,16 @@ void quorum_remove_voter(struct quorum *q, node_id id, struct uuid directory_id,
         answer(q, cb, data, ERR_STATE, "node %d is the last voter", (int)id);
     } else if (s->id == q->self) {
         (void)quorum_transfer_leadership(q, -1);
-        answer(q, cb, data, ERR_NOTLEADER, "node %d is the active controller: it hands over first; ask the new one again", (int)id);
+        answer(q, cb, data, ERR_NOTLEADER,
+               "node %d is the active controller: it hands over first; ask the new one again", (int)id);
     } else {
         begin(q, &s->voter, cb, data);
         (void)step(q, CHANGE_REMOVE);
     }
 }
 
-// ---- endpoints -------------------------------------------------------------------------------------------------
+// ---- endpoints
+// -------------------------------------------------------------------------------------------------
 struct endpoint_change {
     struct quorum *q;    // owner
     quorum_change_cb cb; // answer
@@ -239,7 +246,8 @@ void quorum_update_voter(struct quorum *q, const struct quorum_voter *voter, quo
     voter_set_unref(next);
 }
 
-// ---- leadership ------------------------------------------------------------------------------------------------
+// ---- leadership
+// ------------------------------------------------------------------------------------------------
 int quorum_transfer_leadership(struct quorum *q, node_id to)
 {
     raft_id id = 0;
@@ -276,13 +284,17 @@ int quorum_transfer_leadership(struct quorum *q, node_id to)
     return translate(rv);
 }
 
-// ---- description -----------------------------------------------------------------------------------------------
+// ---- description
+// -----------------------------------------------------------------------------------------------
 static void describe_one(struct quorum *q, const struct quorum_server *s, struct quorum_member *m)
 {
     const struct peer *p = transport_peer(q, s->id);
     raft_index match = 0;
-    *m = (struct quorum_member){
-        .voter = s->voter, .is_voter = s->role == RAFT_VOTER, .log_end_offset = -1, .last_fetch_ms = -1, .last_caught_up_ms = -1};
+    *m = (struct quorum_member){.voter = s->voter,
+                                .is_voter = s->role == RAFT_VOTER,
+                                .log_end_offset = -1,
+                                .last_fetch_ms = -1,
+                                .last_caught_up_ms = -1};
     if (s->id == q->self) {
         m->log_end_offset = q->log_store->synced_end;
         m->last_fetch_ms = m->last_caught_up_ms = node_wall(q->opts.node);

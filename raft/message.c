@@ -6,10 +6,11 @@
 #include "raft/cursor.h"
 #include "raft/limits.h"
 
-#define TERM_MAX ((raft_term)INT32_MAX)          // a term is a leader epoch
-#define INDEX_MAX ((raft_index)1 << 62)          // far above any log, far below an overflow
+#define TERM_MAX ((raft_term)INT32_MAX) // a term is a leader epoch
+#define INDEX_MAX ((raft_index)1 << 62) // far above any log, far below an overflow
 
-// ---- writing ---------------------------------------------------------------------------------------------------
+// ---- writing
+// ---------------------------------------------------------------------------------------------------
 static void begin(struct strbuf *b, enum wire_kind kind)
 {
     strbuf_init(b);
@@ -140,7 +141,8 @@ void wire_put_small(struct rope *out, const struct raft_message *m)
         begin(&b, WIRE_VOTE_RESULT);
         put_u8(&b, m->request_vote_result.version);
         put_u64(&b, m->request_vote_result.term);
-        put_u8(&b, (uint8_t)((m->request_vote_result.vote_granted ? 1 : 0) | (m->request_vote_result.pre_vote ? 2 : 0)));
+        put_u8(&b, (uint8_t)((m->request_vote_result.vote_granted ? 1 : 0) |
+                             (m->request_vote_result.pre_vote ? 2 : 0)));
         put_u16(&b, m->request_vote_result.features);
         put_u16(&b, m->request_vote_result.capacity);
         break;
@@ -156,7 +158,8 @@ void wire_put_small(struct rope *out, const struct raft_message *m)
     end(&b, out, 0);
 }
 
-// ---- reading ---------------------------------------------------------------------------------------------------
+// ---- reading
+// ---------------------------------------------------------------------------------------------------
 static raft_term get_term(struct cursor *c, bool zero_allowed)
 {
     raft_term t = cursor_u64(c);
@@ -254,7 +257,8 @@ bool wire_get_install(struct slice body, struct wire_install *out)
     out->last_term = get_term(&c, false);
     out->conf_index = get_index(&c);
     out->manifest = get_file(&c, true);
-    if (c.bad || out->last_index == 0 || out->conf_index == 0 || out->conf_index > out->last_index || out->last_term > out->term)
+    if (c.bad || out->last_index == 0 || out->conf_index == 0 || out->conf_index > out->last_index ||
+        out->last_term > out->term)
         return false;
     out->voters = voter_set_decode(slice_of(c.p, cursor_left(&c)));
     if (out->voters && voter_set_voters(out->voters) == 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop's side of the metadata log: the entry table, segments and epochs in memory, and the queue of operations.
+// The loop's side of the metadata log: the entry table, segments and epochs in memory, and the queue of
+// operations.
 #include "raft/metadata_log.h"
 
 #include <stdio.h>
@@ -7,7 +8,8 @@
 #include "core/record/batch.h"
 #include "raft/limits.h"
 
-// ---- small parts -----------------------------------------------------------------------------------------------
+// ---- small parts
+// -----------------------------------------------------------------------------------------------
 void mlog__path(const struct mlog *m, log_offset base, const char *suffix, char out[MLOG_PATH_BYTES])
 {
     (void)snprintf(out, MLOG_PATH_BYTES, "%s/%020lld%s", m->opts.dir, (long long)base, suffix);
@@ -151,7 +153,8 @@ log_offset mlog_start(const struct mlog *m)
     return m->segments_count ? m->segments[0]->base : m->end;
 }
 
-// ---- operations ------------------------------------------------------------------------------------------------
+// ---- operations
+// ------------------------------------------------------------------------------------------------
 static struct mlog_op *queue_op(struct mlog *m, enum mlog_op_kind kind, struct mlog_segment *segment)
 {
     struct mlog_op *op = mem_zalloc(sizeof *op);
@@ -203,7 +206,8 @@ void mlog_append(struct mlog *m, const struct entry_batch *e, uint8_t *own)
     MUST(e->base == m->end);
     MUST(e->epoch >= mlog_last_epoch(m));
     struct mlog_segment *s = active(m);
-    if (!s || (s->size > 0 && s->size + e->bytes.len > m->opts.segment_bytes) || e->base - s->base > INT32_MAX - 10000)
+    if (!s || (s->size > 0 && s->size + e->bytes.len > m->opts.segment_bytes) ||
+        e->base - s->base > INT32_MAX - 10000)
         begin_segment(m);
     s = active(m);
     struct mlog_entry entry = {.offset = e->base,
@@ -341,7 +345,8 @@ uint32_t mlog_prune(struct mlog *m, log_offset below, uint64_t keep_bytes, time_
     memmove(m->segments, m->segments + n, (m->segments_count - n) * sizeof(struct mlog_segment *));
     m->segments_count -= n;
     log_offset start = mlog_start(m);
-    uint32_t k = 0; // epochs that end at or before the new start go; the one that reaches over it begins there
+    uint32_t k =
+        0; // epochs that end at or before the new start go; the one that reaches over it begins there
     while (k + 1 < m->epochs_count && m->epochs[k + 1].start <= start)
         k++;
     memmove(m->epochs, m->epochs + k, (m->epochs_count - k) * sizeof *m->epochs);
@@ -397,8 +402,9 @@ void mlog_free(struct mlog *m)
     mem_free(m);
 }
 
-// ---- completion ------------------------------------------------------------------------------------------------
-// The group is on disk (or is waiting for space). Callbacks come in the order of queueing, whatever was cut meanwhile.
+// ---- completion
+// ------------------------------------------------------------------------------------------------ The group
+// is on disk (or is waiting for space). Callbacks come in the order of queueing, whatever was cut meanwhile.
 void mlog__finished(struct mlog *m)
 {
     struct list done;
@@ -421,7 +427,8 @@ void mlog__finished(struct mlog *m)
     }
 }
 
-// ---- reading ---------------------------------------------------------------------------------------------------
+// ---- reading
+// ---------------------------------------------------------------------------------------------------
 static struct mlog_segment *segment_of(const struct mlog *m, log_offset offset)
 {
     uint32_t i = m->segments_count;
@@ -490,7 +497,8 @@ static int locate(const struct mlog *m, struct mlog_segment *s, log_offset offse
 }
 
 // End of the range: whole batches below `limit`, about `bytes_max` from `from`.
-static int range_end(const struct mlog *m, struct mlog_segment *s, struct walk *w, log_offset limit, uint64_t stop)
+static int range_end(const struct mlog *m, struct mlog_segment *s, struct walk *w, log_offset limit,
+                     uint64_t stop)
 {
     for (;;) {
         uint64_t at = w->pos + w->bytes;

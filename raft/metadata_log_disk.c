@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log thread's side of the metadata log: executes queued operations in order, one sync a group, and keeps the mark.
+// The log thread's side of the metadata log: executes queued operations in order, one sync a group, and keeps
+// the mark.
 //
 // Sidecar `%020d.raftindex`, 32 bytes, written and synced before the segment's first batch:
 //   0  8  magic "KRAFTRX1"
@@ -78,8 +79,8 @@ int mlog__read_sidecar(struct mlog *m, log_offset base, raft_index *first_index)
     int err = mlog__read_file(m, path, side, sizeof side, &got);
     if (err)
         return err;
-    if (got != sizeof side || memcmp(side, "KRAFTRX1", 8) != 0 || bytes_load_be32(side + 28) != crc32c(side, 28) ||
-        bytes_load_be64(side + 8) != (uint64_t)base)
+    if (got != sizeof side || memcmp(side, "KRAFTRX1", 8) != 0 ||
+        bytes_load_be32(side + 28) != crc32c(side, 28) || bytes_load_be64(side + 8) != (uint64_t)base)
         return ERR_CORRUPT;
     *first_index = bytes_load_be64(side + 16);
     return *first_index ? 0 : ERR_CORRUPT;
@@ -98,7 +99,8 @@ int mlog__remove_files(struct mlog *m, log_offset base, struct errmsg *msg)
     return 0;
 }
 
-// ---- operations ------------------------------------------------------------------------------------------------
+// ---- operations
+// ------------------------------------------------------------------------------------------------
 static int sync_file(struct mlog *m, struct mlog_segment *s, struct errmsg *msg)
 {
     int err = s->file->fs->ops->sync(s->file);
@@ -200,14 +202,16 @@ static int write_indexes(struct mlog *m, struct mlog_op *op, struct errmsg *msg)
 {
     char path[MLOG_PATH_BYTES];
     uint8_t time_entry[12];
-    (void)op->segment->file->fs->ops->truncate(op->segment->file, op->pos); // gives back what was reserved past the end
+    (void)op->segment->file->fs->ops->truncate(op->segment->file,
+                                               op->pos); // gives back what was reserved past the end
     op->segment->reserved = 0;
     mlog__path(m, op->segment->base, ".index", path);
     int err = mlog__write_file(m, path, op->index, op->index_bytes, msg);
     if (err)
         return err;
     bytes_store_be64(time_entry, (uint64_t)op->max_timestamp);
-    bytes_store_be32(time_entry + 8, (uint32_t)(op->end > op->segment->base ? op->end - 1 - op->segment->base : 0));
+    bytes_store_be32(time_entry + 8,
+                     (uint32_t)(op->end > op->segment->base ? op->end - 1 - op->segment->base : 0));
     mlog__path(m, op->segment->base, ".timeindex", path);
     return mlog__write_file(m, path, time_entry, op->max_timestamp >= 0 ? sizeof time_entry : 0, msg);
 }
@@ -276,8 +280,11 @@ static void group_work(struct node_job *j)
     struct errmsg msg = {{0}};
     m->job_err = do_group(m, &msg);
     if (m->job_err && m->job_err != ERR_NOSPACE)
-        node_stop(m->opts.node, "metadata log %s: %s. Nothing more is answered from memory that the disk does not hold; repair the disk and "
-                  "start again", m->opts.dir, msg.text);
+        node_stop(m->opts.node,
+                  "metadata log %s: %s. Nothing more is answered from memory that the disk does not hold; "
+                  "repair the disk and "
+                  "start again",
+                  m->opts.dir, msg.text);
 }
 
 static void group_done(struct node_job *j)

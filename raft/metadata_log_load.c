@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the metadata log at start: every batch is checked, a torn tail is cut and kept aside, damage below the mark is refused.
+// Reads the metadata log at start: every batch is checked, a torn tail is cut and kept aside, damage below
+// the mark is refused.
 //
-//   1. segments in order of base offset; the first one's Raft index from its sidecar (or counted back from the snapshot)
+//   1. segments in order of base offset; the first one's Raft index from its sidecar (or counted back from
+//   the snapshot)
 //   2. batch by batch: size, CRC, dense offsets, epochs that never fall
 //   3. a bad batch below the mark, or a log that ends before it: ERR_CORRUPT, nothing is changed
 //      a bad batch at or past the mark: the rest is copied to `*.torn`, cut off, and reported
@@ -15,23 +17,24 @@
 #include "raft/limits.h"
 
 #define WINDOW_BYTES (QUORUM_BATCH_BYTES_MAX + (1u << 20)) // holds the largest batch
-#define REJOIN                                                                                                \
-    "This controller must not start with less than it acknowledged. Restore the file, or remove this voter, format a fresh directory and add it again"
+#define REJOIN                                                                                               \
+    "This controller must not start with less than it acknowledged. Restore the file, or remove this "       \
+    "voter, format a fresh directory and add it again"
 
 struct scan {
     struct mlog *m;
-    struct mlog_base base;    // snapshot
-    mlog_each each;           // gets entries after the snapshot
-    void *data;               // its argument
-    log_offset *bases;        // segments found, ascending
-    uint32_t count, cap;      // of them
-    log_offset next;          // expected base offset; -1 before the first batch
-    raft_index index;         // index of the last entry read
-    leader_epoch epoch;       // epoch of it
-    bool at_base;             // the log meets the snapshot's end
-    bool disagrees;           // ... with another epoch or index
-    log_offset mark;          // synced up to here
-    bool stopped;             // a torn batch was cut; later segments go
+    struct mlog_base base; // snapshot
+    mlog_each each;        // gets entries after the snapshot
+    void *data;            // its argument
+    log_offset *bases;     // segments found, ascending
+    uint32_t count, cap;   // of them
+    log_offset next;       // expected base offset; -1 before the first batch
+    raft_index index;      // index of the last entry read
+    leader_epoch epoch;    // epoch of it
+    bool at_base;          // the log meets the snapshot's end
+    bool disagrees;        // ... with another epoch or index
+    log_offset mark;       // synced up to here
+    bool stopped;          // a torn batch was cut; later segments go
 };
 
 static int compare_offset(const void *a, const void *b)
@@ -57,7 +60,8 @@ static int found_file(void *data, const char *name, bool is_dir)
     return 0;
 }
 
-// Batches below the snapshot's end, by their headers alone: gives the first segment's index when its sidecar is gone.
+// Batches below the snapshot's end, by their headers alone: gives the first segment's index when its sidecar
+// is gone.
 static int count_to_base(struct scan *s, raft_index *first_index)
 {
     struct vfs *fs = s->m->opts.fs;
@@ -74,7 +78,8 @@ static int count_to_base(struct scan *s, raft_index *first_index)
             uint8_t header[BATCH_HEADER_BYTES];
             size_t got = 0;
             if (fs->ops->pread(f, header, sizeof header, pos, &got) != 0 || got < sizeof header ||
-                batch_base_offset(header) != next || batch_length(header) < BATCH_HEADER_BYTES - BATCH_OVERHEAD_BYTES)
+                batch_base_offset(header) != next ||
+                batch_length(header) < BATCH_HEADER_BYTES - BATCH_OVERHEAD_BYTES)
                 break;
             pos += batch_size(header);
             next = batch_next_offset(header);
@@ -118,7 +123,8 @@ static int take_entry(struct scan *s, struct mlog_segment *seg, uint64_t pos, co
 }
 
 // Copies what is cut off, so that nothing is thrown away unseen.
-static int cut_torn(struct scan *s, struct mlog_segment *seg, uint64_t pos, const char *why, struct errmsg *msg)
+static int cut_torn(struct scan *s, struct mlog_segment *seg, uint64_t pos, const char *why,
+                    struct errmsg *msg)
 {
     struct mlog *m = s->m;
     char path[MLOG_PATH_BYTES];
@@ -141,8 +147,8 @@ static int cut_torn(struct scan *s, struct mlog_segment *seg, uint64_t pos, cons
         if (err)
             return err_set(msg, err, "%s: %s", path, err_text(err));
         log_warn(m->opts.log, "raft", "torn write at the end of the metadata log cut off",
-                 "segment=%lld position=%llu bytes=%llu kept=%s why=%s", (long long)seg->base, (unsigned long long)pos,
-                 (unsigned long long)(size - pos), path, why);
+                 "segment=%lld position=%llu bytes=%llu kept=%s why=%s", (long long)seg->base,
+                 (unsigned long long)pos, (unsigned long long)(size - pos), path, why);
         err = ops->truncate(seg->file, pos);
         if (!err)
             err = ops->sync(seg->file);
@@ -151,12 +157,14 @@ static int cut_torn(struct scan *s, struct mlog_segment *seg, uint64_t pos, cons
     return err ? err_set(msg, err, "segment %lld: %s", (long long)seg->base, err_text(err)) : 0;
 }
 
-static int bad_batch(struct scan *s, struct mlog_segment *seg, uint64_t pos, const char *why, struct errmsg *msg)
+static int bad_batch(struct scan *s, struct mlog_segment *seg, uint64_t pos, const char *why,
+                     struct errmsg *msg)
 {
     char path[MLOG_PATH_BYTES];
     mlog__path(s->m, seg->base, ".log", path);
     if (s->next < s->mark)
-        return err_set(msg, ERR_CORRUPT, "%s is damaged at position %llu (offset %lld, synced up to %lld): %s. " REJOIN, path,
+        return err_set(msg, ERR_CORRUPT,
+                       "%s is damaged at position %llu (offset %lld, synced up to %lld): %s. " REJOIN, path,
                        (unsigned long long)pos, (long long)s->next, (long long)s->mark, why);
     return cut_torn(s, seg, pos, why, msg);
 }
@@ -184,7 +192,8 @@ static int scan_segment(struct scan *s, struct mlog_segment *seg, uint8_t *windo
         }
         size_t got = 0;
         if (!end && have < WINDOW_BYTES && at == 0) {
-            int err = seg->file->fs->ops->pread(seg->file, window + have, WINDOW_BYTES - have, pos + have, &got);
+            int err =
+                seg->file->fs->ops->pread(seg->file, window + have, WINDOW_BYTES - have, pos + have, &got);
             if (err)
                 return err_set(msg, err, "segment %lld: %s", (long long)seg->base, err_text(err));
             end = have + got < WINDOW_BYTES;
@@ -223,8 +232,10 @@ static int open_segment(struct scan *s, uint32_t i, struct mlog_segment **out, s
     int side = mlog__read_sidecar(m, s->bases[i], &first);
     if (i == 0 && side != 0 && count_to_base(s, &first) != 0) {
         if (s->bases[0] < s->mark)
-            return err_set(msg, ERR_CORRUPT, "the sidecar of the first segment in %s is missing and no snapshot meets the log. " REJOIN,
-                           m->opts.dir);
+            return err_set(
+                msg, ERR_CORRUPT,
+                "the sidecar of the first segment in %s is missing and no snapshot meets the log. " REJOIN,
+                m->opts.dir);
         first = s->base.index + 1;
     }
     if (i > 0 && first != s->index + 1)
@@ -254,12 +265,14 @@ static int scan_all(struct scan *s, struct errmsg *msg)
         bool follows = i == 0 || s->bases[i] == s->next;
         if (s->stopped || !follows) {
             if (s->next < s->mark && !s->stopped) {
-                err = err_set(msg, ERR_CORRUPT, "%s: the segment at offset %lld is missing (synced up to %lld). " REJOIN,
+                err = err_set(msg, ERR_CORRUPT,
+                              "%s: the segment at offset %lld is missing (synced up to %lld). " REJOIN,
                               s->m->opts.dir, (long long)s->next, (long long)s->mark);
                 break;
             }
             s->stopped = true; // what lies behind a torn place was never acknowledged
-            log_warn(s->m->opts.log, "raft", "segment behind a torn place removed", "base=%lld", (long long)s->bases[i]);
+            log_warn(s->m->opts.log, "raft", "segment behind a torn place removed", "base=%lld",
+                     (long long)s->bases[i]);
             err = mlog__remove_files(s->m, s->bases[i], msg);
             continue;
         }
@@ -308,26 +321,29 @@ static int judge(struct scan *s, struct errmsg *msg)
     if (s->count == 0) {
         m->end = s->base.offset;
         if (s->mark > s->base.offset)
-            return err_set(msg, ERR_CORRUPT, "%s: no segment is there, but the log was synced up to offset %lld. " REJOIN, m->opts.dir,
-                           (long long)s->mark);
+            return err_set(msg, ERR_CORRUPT,
+                           "%s: no segment is there, but the log was synced up to offset %lld. " REJOIN,
+                           m->opts.dir, (long long)s->mark);
         return 0;
     }
     if (s->bases[0] > s->base.offset)
-        return err_set(msg, ERR_CORRUPT, "%s: the log begins at offset %lld and no snapshot reaches it (the newest good one ends at %lld). "
-                                         REJOIN,
+        return err_set(msg, ERR_CORRUPT,
+                       "%s: the log begins at offset %lld and no snapshot reaches it (the newest good one "
+                       "ends at %lld). " REJOIN,
                        m->opts.dir, (long long)s->bases[0], (long long)s->base.offset);
     if (m->end < s->mark && s->base.offset < s->mark)
-        return err_set(msg, ERR_CORRUPT, "%s: the log ends at offset %lld, but was synced up to %lld. " REJOIN, m->opts.dir,
+        return err_set(msg, ERR_CORRUPT,
+                       "%s: the log ends at offset %lld, but was synced up to %lld. " REJOIN, m->opts.dir,
                        (long long)m->end, (long long)s->mark);
     if (s->at_base && !s->disagrees)
         return 0;
-    log_info(m->opts.log, "raft", "metadata log begins anew at the snapshot", "log_end=%lld snapshot_end=%lld", (long long)m->end,
-             (long long)s->base.offset);
+    log_info(m->opts.log, "raft", "metadata log begins anew at the snapshot",
+             "log_end=%lld snapshot_end=%lld", (long long)m->end, (long long)s->base.offset);
     return empty_log(s, msg);
 }
 
-int mlog_open(const struct mlog_opts *opts, const struct mlog_base *base, mlog_each each, void *data, struct mlog **out,
-              struct errmsg *msg)
+int mlog_open(const struct mlog_opts *opts, const struct mlog_base *base, mlog_each each, void *data,
+              struct mlog **out, struct errmsg *msg)
 {
     struct mlog *m = mem_zalloc(sizeof *m);
     char path[MLOG_PATH_BYTES];
@@ -355,7 +371,8 @@ int mlog_open(const struct mlog_opts *opts, const struct mlog_base *base, mlog_e
         mlog_free(m);
         return err;
     }
-    for (uint32_t i = 0; !err && i < m->segments_count; i++) // what a killed process left may be in the page cache only
+    for (uint32_t i = 0; !err && i < m->segments_count;
+         i++) // what a killed process left may be in the page cache only
         err = opts->fs->ops->sync(m->segments[i]->file);
     if (!err)
         err = opts->fs->ops->sync_dir(opts->fs, opts->dir);

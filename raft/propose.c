@@ -78,7 +78,8 @@ static bool is_lone_noop(const struct slice *values, uint32_t count)
     return count == 1 && values[0].len >= 2 && values[0].data[0] == 1 && values[0].data[1] == METADATA_NO_OP;
 }
 
-int quorum_propose(struct quorum *q, const struct slice *values, uint32_t count, quorum_propose_cb cb, void *data)
+int quorum_propose(struct quorum *q, const struct slice *values, uint32_t count, quorum_propose_cb cb,
+                   void *data)
 {
     size_t bytes = 0, size;
     if (count == 0 || is_lone_noop(values, count))

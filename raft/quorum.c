@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quorum's heart: creation, the bracket around every call into libraft, and telling the owner what came of it.
+// The quorum's heart: creation, the bracket around every call into libraft, and telling the owner what came
+// of it.
 #include "raft/quorum.h"
 
 #include "core/base/mem.h"
@@ -11,7 +12,8 @@
 #define RESERVE_BYTES_DEFAULT (16ull << 20)
 #define OUTSTANDING_BYTES_DEFAULT (2u << 20)
 
-// ---- configurations of the log ---------------------------------------------------------------------------------
+// ---- configurations of the log
+// ---------------------------------------------------------------------------------
 struct voter_set *quorum__voters(const struct quorum *q)
 {
     return q->sets_count ? q->sets[q->sets_count - 1].set : NULL;
@@ -68,7 +70,8 @@ void quorum__sets_reset(struct quorum *q, raft_index index, struct voter_set *se
     quorum__sets_push(q, index, true, set);
 }
 
-// ---- the bracket -----------------------------------------------------------------------------------------------
+// ---- the bracket
+// -----------------------------------------------------------------------------------------------
 void quorum__enter(struct quorum *q)
 {
     MUST(q->depth == 0);
@@ -81,10 +84,12 @@ static void check_leadership(struct quorum *q)
     raft_id leader = 0;
     const char *address;
     raft_leader(&q->raft, &leader, &address);
+    if (q->raft.state == RAFT_LEADER)
+        leader = q->self; // the library says nobody while it transfers
     bool turned = q->seen_state != q->raft.state || q->seen_term != q->raft.current_term;
     if (turned) {
-        log_info(q->log, "raft", "state of the quorum member", "state=%s term=%llu", raft_state_name(q->raft.state),
-                 q->raft.current_term);
+        log_info(q->log, "raft", "state of the quorum member", "state=%s term=%llu",
+                 raft_state_name(q->raft.state), q->raft.current_term);
         q->active = false;
         q->barrier_term = 0;
         quorum__take_over_stop(q);
@@ -100,7 +105,8 @@ static void check_leadership(struct quorum *q)
 // End offset of what is applied and synced here (rule 19): never lower than before.
 static void advance_high_watermark(struct quorum *q)
 {
-    raft_index index = q->raft.last_applied < q->log_store->synced_index ? q->raft.last_applied : q->log_store->synced_index;
+    raft_index index =
+        q->raft.last_applied < q->log_store->synced_index ? q->raft.last_applied : q->log_store->synced_index;
     log_offset end = mlog_end_of_index(q->log_store, index);
     if (end > q->high_watermark) {
         q->high_watermark = end;
@@ -142,7 +148,8 @@ void quorum__note_space(struct quorum *q)
     q->io.capacity = kib > UINT16_MAX ? UINT16_MAX : (unsigned short)kib;
 }
 
-// ---- telling the owner -----------------------------------------------------------------------------------------
+// ---- telling the owner
+// -----------------------------------------------------------------------------------------
 static node_id node_of(const struct quorum *q, raft_id id)
 {
     if (id == 0)
@@ -161,7 +168,8 @@ static void tell_image(struct quorum *q)
     image_unref(q->told_image);
     q->told_image = image_ref(q->image);
     if (q->opts.hooks.on_image)
-        q->opts.hooks.on_image(q->opts.hooks.data, q->told_image, image_offset(q->told_image) + 1, image_epoch(q->told_image));
+        q->opts.hooks.on_image(q->opts.hooks.data, q->told_image, image_offset(q->told_image) + 1,
+                               image_epoch(q->told_image));
 }
 
 static void answer_all(struct quorum *q)
@@ -201,13 +209,15 @@ static void publish(struct node_task *t)
         if (q->opts.hooks.on_voters)
             q->opts.hooks.on_voters(q->opts.hooks.data);
     }
-    if (!q->told_any || q->told_active != q->active || q->told_leader != q->seen_leader || q->told_term != q->seen_term) {
+    if (!q->told_any || q->told_active != q->active || q->told_leader != q->seen_leader ||
+        q->told_term != q->seen_term) {
         q->told_any = true;
         q->told_active = q->active;
         q->told_leader = q->seen_leader;
         q->told_term = q->seen_term;
         if (q->opts.hooks.on_leadership)
-            q->opts.hooks.on_leadership(q->opts.hooks.data, q->active, node_of(q, q->seen_leader), (leader_epoch)q->seen_term);
+            q->opts.hooks.on_leadership(q->opts.hooks.data, q->active, node_of(q, q->seen_leader),
+                                        (leader_epoch)q->seen_term);
     }
 }
 
@@ -220,18 +230,39 @@ void quorum__publish_soon(struct quorum *q)
     node_loop_post(q->opts.loop, &q->publish_task);
 }
 
-// ---- creation --------------------------------------------------------------------------------------------------
-static void *heap_alloc(void *data, size_t size) { return (void)data, mem_alloc(size); }
-static void heap_free(void *data, void *p) { (void)data, mem_free(p); }
-static void *heap_calloc(void *data, size_t n, size_t size) { return (void)data, mem_calloc(n, size); }
-static void *heap_realloc(void *data, void *p, size_t size) { return (void)data, mem_realloc(p, size); }
-static void *heap_aligned(void *data, size_t align, size_t size) { return (void)data, mem_aligned(align, size); }
-static void heap_aligned_free(void *data, size_t align, void *p) { (void)data, (void)align, mem_free(p); }
+// ---- creation
+// --------------------------------------------------------------------------------------------------
+static void *heap_alloc(void *data, size_t size)
+{
+    return (void)data, mem_alloc(size);
+}
+static void heap_free(void *data, void *p)
+{
+    (void)data, mem_free(p);
+}
+static void *heap_calloc(void *data, size_t n, size_t size)
+{
+    return (void)data, mem_calloc(n, size);
+}
+static void *heap_realloc(void *data, void *p, size_t size)
+{
+    return (void)data, mem_realloc(p, size);
+}
+static void *heap_aligned(void *data, size_t align, size_t size)
+{
+    return (void)data, mem_aligned(align, size);
+}
+static void heap_aligned_free(void *data, size_t align, void *p)
+{
+    (void)data, (void)align, mem_free(p);
+}
 
-// Memory of libraft comes from ours. The same for every quorum of the process; libraft keeps the pointer and never writes to it.
+// Memory of libraft comes from ours. The same for every quorum of the process; libraft keeps the pointer and
+// never writes to it.
 static void use_our_heap(void)
 {
-    static const struct raft_heap heap = {NULL, heap_alloc, heap_free, heap_calloc, heap_realloc, heap_aligned, heap_aligned_free};
+    static const struct raft_heap heap = {NULL,         heap_alloc,   heap_free,        heap_calloc,
+                                          heap_realloc, heap_aligned, heap_aligned_free};
     raft_heap_set((struct raft_heap *)(uintptr_t)&heap);
 }
 
@@ -274,7 +305,8 @@ static struct quorum *quorum_new(const struct quorum_opts *o)
 // Rule 1.
 static void configure(struct quorum *q)
 {
-    unsigned election = q->opts.election_timeout_ms ? q->opts.election_timeout_ms : ELECTION_TIMEOUT_MS_DEFAULT;
+    unsigned election =
+        q->opts.election_timeout_ms ? q->opts.election_timeout_ms : ELECTION_TIMEOUT_MS_DEFAULT;
     unsigned heartbeat = election / 10;
     raft_set_capacity_threshold(&q->raft, 0);
     raft_set_pre_vote(&q->raft, true);

@@ -3,8 +3,10 @@
 //
 //   1. leftovers of a crash (`.part`, `.tmp`, `.deleted`) are removed
 //   2. quorum-state: term and vote; a file that cannot be read is never taken for a fresh node
-//   3. the newest snapshot that is complete; a damaged one is set aside and reported if an older one and the log cover it
-//   4. the log from there on: every entry goes to libraft (it never applies past a gap), with a block of its own each (rule 17)
+//   3. the newest snapshot that is complete; a damaged one is set aside and reported if an older one and the
+//   log cover it
+//   4. the log from there on: every entry goes to libraft (it never applies past a gap), with a block of its
+//   own each (rule 17)
 //   5. a sole voter starts with term + 1 and its own vote (rule 18)
 #include <stdlib.h>
 #include "core/base/mem.h"
@@ -17,7 +19,7 @@ struct found {
     struct quorum *q;
     struct manifest *names; // snapshots by name, any order
     uint32_t count, cap;
-    char **stale;           // names to remove
+    char **stale; // names to remove
     uint32_t stale_count, stale_cap;
 };
 
@@ -69,7 +71,8 @@ static void remove_stale(struct found *f)
     mem_free(f->stale);
 }
 
-// ---- snapshots -------------------------------------------------------------------------------------------------
+// ---- snapshots
+// -------------------------------------------------------------------------------------------------
 static void set_aside(struct quorum *q, const struct manifest *m, const char *why)
 {
     char from[CHECKPOINT_NAME_BYTES], to[CHECKPOINT_NAME_BYTES];
@@ -82,9 +85,11 @@ static void set_aside(struct quorum *q, const struct manifest *m, const char *wh
     mem_free(b);
 }
 
-static void use_snapshot(struct quorum *q, const struct manifest *m, struct checkpoint_info *info, struct image *image)
+static void use_snapshot(struct quorum *q, const struct manifest *m, struct checkpoint_info *info,
+                         struct image *image)
 {
-    q->current = (struct snapshot_file){{m->end_offset, m->epoch, info->size}, info->index, info->term, node_wall(q->opts.node)};
+    q->current = (struct snapshot_file){
+        {m->end_offset, m->epoch, info->size}, info->index, info->term, node_wall(q->opts.node)};
     q->current_set = info->voters;
     q->current_conf_index = info->conf_index;
     image_unref(q->image);
@@ -151,8 +156,10 @@ static int load_bootstrap(struct quorum *q, struct errmsg *msg)
     if (err == ERR_NOTFOUND && q->dynamic && q->current.index == 0)
         return err_set(msg, ERR_NOTFOUND, "%s was not formatted: run kraft-format first", q->dir);
     if (!err && info.dynamic != q->dynamic)
-        return err_set(msg, ERR_INVALID, "%s was formatted for a %s quorum, but %s", q->dir, info.dynamic ? "dynamic" : "static",
-                       info.dynamic ? "controller.quorum.voters is set" : "controller.quorum.voters is not set");
+        return err_set(msg, ERR_INVALID, "%s was formatted for a %s quorum, but %s", q->dir,
+                       info.dynamic ? "dynamic" : "static",
+                       info.dynamic ? "controller.quorum.voters is set"
+                                    : "controller.quorum.voters is not set");
     return err == ERR_NOTFOUND ? 0 : err;
 }
 
@@ -185,9 +192,11 @@ static int static_base(struct quorum *q, struct errmsg *msg)
             same = voter_set_find(known, set->servers[i].id) != NULL;
         if (!same) {
             voter_set_unref(set);
-            return err_set(msg, ERR_INVALID, "controller.quorum.voters names other voters than %s was begun with: a static quorum never "
-                                             "changes",
-                           q->dir);
+            return err_set(
+                msg, ERR_INVALID,
+                "controller.quorum.voters names other voters than %s was begun with: a static quorum never "
+                "changes",
+                q->dir);
         }
         q->current_set = voter_set_with_endpoints(known, set);
         voter_set_unref(known);
@@ -200,7 +209,8 @@ static int static_base(struct quorum *q, struct errmsg *msg)
     return 0;
 }
 
-// ---- the log ---------------------------------------------------------------------------------------------------
+// ---- the log
+// ---------------------------------------------------------------------------------------------------
 static int take_entry(void *data, raft_index index, const struct entry_batch *e)
 {
     struct quorum *q = data;
@@ -214,8 +224,8 @@ static int take_entry(void *data, raft_index index, const struct entry_batch *e)
     MUST(block != NULL);
     entry_prefix_write(e, block);
     memcpy(block + prefix, e->bytes.data, e->bytes.len);
-    q->load_entries[q->load_count++] =
-        (struct raft_entry){.term = (raft_term)e->epoch, .type = e->type, .buf = {block, prefix + e->bytes.len}};
+    q->load_entries[q->load_count++] = (struct raft_entry){
+        .term = (raft_term)e->epoch, .type = e->type, .buf = {block, prefix + e->bytes.len}};
     if (e->voters)
         quorum__sets_push(q, index, e->type == RAFT_CHANGE, e->voters);
     return 0;
@@ -249,10 +259,12 @@ static int load_log(struct quorum *q, struct errmsg *msg)
     return err;
 }
 
-// ---- term and vote ---------------------------------------------------------------------------------------------
+// ---- term and vote
+// ---------------------------------------------------------------------------------------------
 static int store_state(struct quorum *q, struct errmsg *msg)
 {
-    return quorum_state_write(q->opts.fs, q->dir, q->dynamic, q->cluster_id, quorum__voters(q), &q->state, msg);
+    return quorum_state_write(q->opts.fs, q->dir, q->dynamic, q->cluster_id, quorum__voters(q), &q->state,
+                              msg);
 }
 
 static int settle_term(struct quorum *q, bool had_file, struct errmsg *msg)
@@ -264,17 +276,22 @@ static int settle_term(struct quorum *q, bool had_file, struct errmsg *msg)
     bool sole = set && voter_set_voters(set) == 1 && voter_set_find(set, q->self) != NULL &&
                 voter_set_find(set, q->self)->role == RAFT_VOTER;
     if (had_file && q->state.term < last)
-        return err_set(msg, ERR_CORRUPT, "%s/quorum-state has term %d, but the log has entries of term %d: the file is of an older time",
-                       q->dir, (int)q->state.term, (int)last);
+        return err_set(
+            msg, ERR_CORRUPT,
+            "%s/quorum-state has term %d, but the log has entries of term %d: the file is of an older time",
+            q->dir, (int)q->state.term, (int)last);
     if (!had_file && q->log_store->end > 0 && q->log_store->count > 0)
-        return err_set(msg, ERR_CORRUPT, "%s/quorum-state is missing beside a log that has entries: this voter has forgotten its vote",
-                       q->dir);
+        return err_set(
+            msg, ERR_CORRUPT,
+            "%s/quorum-state is missing beside a log that has entries: this voter has forgotten its vote",
+            q->dir);
     if (q->state.term < last)
         q->state = (struct quorum_state){.term = last, .voted = -1};
     if (!sole)
         return 0;
-    q->state = (struct quorum_state){
-        .term = q->state.term + 1, .voted = q->opts.id, .voted_directory = q->dynamic ? q->opts.directory_id : UUID_ZERO};
+    q->state = (struct quorum_state){.term = q->state.term + 1,
+                                     .voted = q->opts.id,
+                                     .voted_directory = q->dynamic ? q->opts.directory_id : UUID_ZERO};
     return store_state(q, msg);
 }
 

@@ -24,7 +24,8 @@ static int write_and_sync(struct vfs *fs, const char *path, struct slice text, s
     return err ? err_set(msg, err, "%s: %s", path, err_text(err)) : 0;
 }
 
-int quorum_file_replace(struct vfs *fs, const char *dir, const char *name, struct slice text, struct errmsg *msg)
+int quorum_file_replace(struct vfs *fs, const char *dir, const char *name, struct slice text,
+                        struct errmsg *msg)
 {
     struct strbuf tmp_name;
     strbuf_init(&tmp_name);
@@ -45,7 +46,8 @@ int quorum_file_replace(struct vfs *fs, const char *dir, const char *name, struc
     return err;
 }
 
-int quorum_file_read(struct vfs *fs, const char *dir, const char *name, size_t bytes_max, char **out, struct errmsg *msg)
+int quorum_file_read(struct vfs *fs, const char *dir, const char *name, size_t bytes_max, char **out,
+                     struct errmsg *msg)
 {
     char *path = path_join(dir, name);
     struct vfs_file *f;
@@ -120,8 +122,9 @@ static int parse(const char *text, bool dynamic, struct quorum_state *out, struc
     if (version != 0 && version != 1)
         return err_set(msg, ERR_UNSUPPORTED, "data_version %d is not known", (int)version);
     if (version != (dynamic ? 1 : 0))
-        return err_set(msg, ERR_INVALID, "data_version %d belongs to a %s quorum; this node is configured for a %s one", (int)version,
-                       version ? "dynamic" : "static", dynamic ? "dynamic" : "static");
+        return err_set(msg, ERR_INVALID,
+                       "data_version %d belongs to a %s quorum; this node is configured for a %s one",
+                       (int)version, version ? "dynamic" : "static", dynamic ? "dynamic" : "static");
     if (!find_int(text, "leaderEpoch", &out->term) || out->term < 0 || !find_int(text, "votedId", &voted))
         return err_set(msg, ERR_CORRUPT, "leaderEpoch or votedId is missing");
     out->voted = voted;
@@ -134,7 +137,8 @@ static int parse(const char *text, bool dynamic, struct quorum_state *out, struc
     return 0;
 }
 
-int quorum_state_read(struct vfs *fs, const char *dir, bool dynamic, struct quorum_state *out, struct errmsg *msg)
+int quorum_state_read(struct vfs *fs, const char *dir, bool dynamic, struct quorum_state *out,
+                      struct errmsg *msg)
 {
     char *text = NULL;
     *out = (struct quorum_state){.voted = -1};
@@ -148,18 +152,22 @@ int quorum_state_read(struct vfs *fs, const char *dir, bool dynamic, struct quor
     return err;
 }
 
-int quorum_state_write(struct vfs *fs, const char *dir, bool dynamic, const char *cluster_id, const struct voter_set *voters,
-                       const struct quorum_state *state, struct errmsg *msg)
+int quorum_state_write(struct vfs *fs, const char *dir, bool dynamic, const char *cluster_id,
+                       const struct voter_set *voters, const struct quorum_state *state, struct errmsg *msg)
 {
     struct strbuf b;
     strbuf_init(&b);
     if (dynamic) {
         char directory[UUID_TEXT_BYTES];
         uuid_format(state->voted_directory, directory);
-        strbuf_printf(&b, "{\"leaderId\":-1,\"leaderEpoch\":%d,\"votedId\":%d,\"votedDirectoryId\":\"%s\",\"data_version\":1}",
+        strbuf_printf(&b,
+                      "{\"leaderId\":-1,\"leaderEpoch\":%d,\"votedId\":%d,\"votedDirectoryId\":\"%s\",\"data_"
+                      "version\":1}",
                       (int)state->term, (int)state->voted, directory);
     } else {
-        strbuf_printf(&b, "{\"clusterId\":\"%s\",\"leaderId\":-1,\"leaderEpoch\":%d,\"votedId\":%d,\"appliedOffset\":0,\"currentVoters\":[",
+        strbuf_printf(&b,
+                      "{\"clusterId\":\"%s\",\"leaderId\":-1,\"leaderEpoch\":%d,\"votedId\":%d,"
+                      "\"appliedOffset\":0,\"currentVoters\":[",
                       cluster_id, (int)state->term, (int)state->voted);
         for (uint32_t i = 0; voters && i < voters->count; i++)
             strbuf_printf(&b, "%s{\"voterId\":%d}", i ? "," : "", (int)voters->servers[i].voter.id);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The orderly end: hand leadership over, let the log and a snapshot finish, close connections and libraft, tell the owner.
+// The orderly end: hand leadership over, let the log and a snapshot finish, close connections and libraft,
+// tell the owner.
 //
-//   shutdown -> transfer (bounded by the election timeout) -> log close queued, links closed -> all idle -> raft_close -> stopped
+//   shutdown -> transfer (bounded by the election timeout) -> log close queued, links closed -> all idle ->
+//   raft_close -> stopped
 //
 // libraft's buffers are in use while the log thread works: it is closed only after that.
 #include "core/base/mem.h"
@@ -66,7 +68,8 @@ void quorum__close_settle(struct quorum *q)
     if (q->stopped || q->depth)
         return;
     if (!q->close_begun) {
-        bool waits = q->raft.state == RAFT_LEADER && raft_transferee(&q->raft) != 0 && node_clock(q->opts.node) < q->stop_by;
+        bool waits = q->raft.state == RAFT_LEADER && raft_transferee(&q->raft) != 0 &&
+                     node_clock(q->opts.node) < q->stop_by;
         if (!waits)
             begin_close(q);
         return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libraft's state machine: committed batches are replayed into the cluster image, snapshots are manifests of files.
+// libraft's state machine: committed batches are replayed into the cluster image, snapshots are manifests of
+// files.
 #include "core/base/mem.h"
 #include "core/metadata/image.h"
 #include "core/metadata/replay.h"
@@ -32,8 +33,10 @@ static void replay_records(struct quorum *q, const uint8_t *b)
     }
     record_iter_fini(&it);
     if (err != ERR_NOTFOUND)
-        node_stop(q->opts.node, "a committed record of the metadata log (batch at offset %lld) cannot be applied: %s. The release "
-                                "that wrote it may be newer than this one",
+        node_stop(q->opts.node,
+                  "a committed record of the metadata log (batch at offset %lld) cannot be applied: %s. The "
+                  "release "
+                  "that wrote it may be newer than this one",
                   (long long)batch_base_offset(b), msg.text);
 }
 
@@ -42,7 +45,8 @@ static int fsm_apply(struct raft_fsm *fsm, const struct raft_buffer *buf, void *
     struct quorum *q = fsm->data;
     const uint8_t *b = buf->base;
     *result = NULL;
-    MUST(batch_base_offset(b) > (q->builder ? image_offset(image_builder_peek(q->builder)) : image_offset(q->image)));
+    MUST(batch_base_offset(b) >
+         (q->builder ? image_offset(image_builder_peek(q->builder)) : image_offset(q->image)));
     if (!batch_is_control(b))
         replay_records(q, b);
     image_replay_offset(builder(q), batch_last_offset(b), batch_leader_epoch(b));

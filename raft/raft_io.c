@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// libraft's plug for disk, network and time: every callback of struct raft_io over the metadata log and the transport.
+// libraft's plug for disk, network and time: every callback of struct raft_io over the metadata log and the
+// transport.
 //
-// No callback answers an error, because the library then skips the rest of its event or frees twice (rule 2): what fails is done again, or
-// stops the node. append and snapshot_put call back from a later turn, send and snapshot_get inside (rule 3).
+// No callback answers an error, because the library then skips the rest of its event or frees twice (rule 2):
+// what fails is done again, or stops the node. append and snapshot_put call back from a later turn, send and
+// snapshot_get inside (rule 3).
 #include <limits.h>
 #include "core/base/mem.h"
 #include "core/record/batch.h"
@@ -27,7 +29,8 @@ static int io_random(struct raft_io *io, int min, int max)
     return min + (int)(node_random_u64(quorum_of_io(io)->opts.node) % span);
 }
 
-// ---- term and vote (rule 24) -------------------------------------------------------------------------------------
+// ---- term and vote (rule 24)
+// -------------------------------------------------------------------------------------
 static int io_set_term(struct raft_io *io, raft_term term)
 {
     struct quorum *q = quorum_of_io(io);
@@ -75,7 +78,8 @@ static int io_set_vote(struct raft_io *io, raft_id id)
     return 0;
 }
 
-// ---- the log (rules 2, 3, 6) -------------------------------------------------------------------------------------
+// ---- the log (rules 2, 3, 6)
+// -------------------------------------------------------------------------------------
 static int io_truncate(struct raft_io *io, raft_index index)
 {
     struct quorum *q = quorum_of_io(io);
@@ -149,8 +153,8 @@ static void append_batch(struct quorum *q, const struct raft_entry *e)
     voter_set_unref(batch.voters);
 }
 
-static int io_append(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[], unsigned n,
-                     raft_io_append_cb cb)
+static int io_append(struct raft_io *io, struct raft_io_append *req, const struct raft_entry entries[],
+                     unsigned n, raft_io_append_cb cb)
 {
     struct quorum *q = quorum_of_io(io);
     struct pending_append *a = mem_zalloc(sizeof *a);
@@ -168,8 +172,9 @@ static int io_append(struct raft_io *io, struct raft_io_append *req, const struc
     return 0;
 }
 
-// ---- sending (rule 11) -------------------------------------------------------------------------------------------
-// The batch of an entry: own control entries are in the log's table, everything else carries its batch.
+// ---- sending (rule 11)
+// ------------------------------------------------------------------------------------------- The batch of an
+// entry: own control entries are in the log's table, everything else carries its batch.
 static struct slice batch_of(struct quorum *q, raft_index index, const struct raft_entry *e)
 {
     const struct mlog_entry *m = mlog_entry_at(q->log_store, index);
@@ -214,7 +219,8 @@ static void send_append(struct quorum *q, struct peer *p, const struct raft_appe
 
 static void send_install(struct quorum *q, struct peer *p, const struct raft_install_snapshot *s)
 {
-    struct wire_install w = {.term = s->term, .last_term = s->last_term, .last_index = s->last_index, .conf_index = s->conf_index};
+    struct wire_install w = {
+        .term = s->term, .last_term = s->last_term, .last_index = s->last_index, .conf_index = s->conf_index};
     struct rope frame;
     MUST(manifest_decode(slice_of(s->data.base, s->data.len), &w.manifest));
     w.voters = voter_set_from_configuration(&s->conf, q->current_set, NULL);
@@ -229,15 +235,17 @@ static void send_small(struct quorum *q, struct peer *p, const struct raft_messa
 {
     struct raft_message copy = *m;
     struct rope frame;
-    if (m->type == RAFT_REQUEST_VOTE_RESULT && m->request_vote_result.pre_vote && !m->request_vote_result.vote_granted &&
-        m->request_vote_result.term < q->raft.current_term)
-        copy.request_vote_result.term = q->raft.current_term; // else a longer log in a lower term is never elected
+    if (m->type == RAFT_REQUEST_VOTE_RESULT && m->request_vote_result.pre_vote &&
+        !m->request_vote_result.vote_granted && m->request_vote_result.term < q->raft.current_term)
+        copy.request_vote_result.term =
+            q->raft.current_term; // else a longer log in a lower term is never elected
     rope_init(&frame);
     wire_put_small(&frame, &copy);
     (void)transport_send(p, &frame);
 }
 
-static int io_send(struct raft_io *io, struct raft_io_send *req, const struct raft_message *m, raft_io_send_cb cb)
+static int io_send(struct raft_io *io, struct raft_io_send *req, const struct raft_message *m,
+                   raft_io_send_cb cb)
 {
     struct quorum *q = quorum_of_io(io);
     struct peer *p = transport_peer(q, m->server_id);
@@ -254,7 +262,8 @@ static int io_send(struct raft_io *io, struct raft_io_send *req, const struct ra
     return 0;
 }
 
-// ---- snapshots (rules 14, 16) ------------------------------------------------------------------------------------
+// ---- snapshots (rules 14, 16)
+// ------------------------------------------------------------------------------------
 static int io_snapshot_put(struct raft_io *io, unsigned trailing, struct raft_io_snapshot_put *req,
                            const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb);
 
@@ -293,8 +302,8 @@ static void install_done(void *data)
     quorum__leave(q);
 }
 
-static void put_install(struct quorum *q, struct raft_io_snapshot_put *req, const struct raft_snapshot *snapshot,
-                        raft_io_snapshot_put_cb cb)
+static void put_install(struct quorum *q, struct raft_io_snapshot_put *req,
+                        const struct raft_snapshot *snapshot, raft_io_snapshot_put_cb cb)
 {
     struct manifest m;
     MUST(q->install_image && q->install_info.index == snapshot->index);
@@ -332,13 +341,15 @@ static int io_snapshot_put(struct raft_io *io, unsigned trailing, struct raft_io
     return 0;
 }
 
-// ---- start, load, close ------------------------------------------------------------------------------------------
+// ---- start, load, close
+// ------------------------------------------------------------------------------------------
 static int io_load(struct raft_io *io, raft_term *term, raft_id *voted_for, struct raft_snapshot **snapshot,
                    raft_index *start_index, struct raft_entry *entries[], size_t *n_entries)
 {
     struct quorum *q = quorum_of_io(io);
     *term = (raft_term)q->state.term;
-    *voted_for = q->state.voted < 0 ? 0 : quorum_raft_id(q->state.voted, q->state.voted_directory, q->dynamic);
+    *voted_for =
+        q->state.voted < 0 ? 0 : quorum_raft_id(q->state.voted, q->state.voted_directory, q->dynamic);
     *snapshot = NULL;
     *start_index = 1;
     *entries = q->load_entries;
@@ -364,7 +375,8 @@ static int io_load(struct raft_io *io, raft_term *term, raft_id *voted_for, stru
     return 0;
 }
 
-// Rule 12: with the heartbeat timeout at 1 every tick sends one, so that idle peers are not put back to probing.
+// Rule 12: with the heartbeat timeout at 1 every tick sends one, so that idle peers are not put back to
+// probing.
 static void tick_fire(struct node_timer *t)
 {
     struct quorum *q = LIST_ENTRY(t, struct quorum, tick_timer);

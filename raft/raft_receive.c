@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a frame of a peer to libraft's receive callback: strict checks first, then the repairs that the library needs.
+// From a frame of a peer to libraft's receive callback: strict checks first, then the repairs that the
+// library needs.
 //
-// What fails a check closes the connection and never reaches the library (rule 7). An AppendEntries message is cut in front of each configuration
-// entry (rule 8), freed of entries that our snapshot holds and of a commit index that would fall (rule 9); a vote request finds us as a voter
-// if we are a member at all (rule 10).
+// What fails a check closes the connection and never reaches the library (rule 7). An AppendEntries message
+// is cut in front of each configuration entry (rule 8), freed of entries that our snapshot holds and of a
+// commit index that would fall (rule 9); a vote request finds us as a voter if we are a member at all (rule
+// 10).
 #include "core/base/mem.h"
 #include "core/record/batch.h"
 #include "raft/quorum_impl.h"
 
-// The entries of one message, checked; their prefixes and batches are copied to one block of the library's when they go in.
+// The entries of one message, checked; their prefixes and batches are copied to one block of the library's
+// when they go in.
 struct incoming {
     struct entry_batch *entries; // count of them; arena
     uint32_t count;
@@ -29,8 +32,9 @@ void quorum__deliver(struct quorum *q, struct raft_message *m, raft_id from)
     quorum__leave(q);
 }
 
-// ---- AppendEntries ---------------------------------------------------------------------------------------------
-// What is there already under the same index and term must be the same batch, and what follows our log must fit its end.
+// ---- AppendEntries
+// --------------------------------------------------------------------------------------------- What is there
+// already under the same index and term must be the same batch, and what follows our log must fit its end.
 static bool fits_log(struct quorum *q, const struct incoming *in)
 {
     log_offset end = mlog_end_of_index(q->log_store, in->prev_index);
@@ -42,13 +46,15 @@ static bool fits_log(struct quorum *q, const struct incoming *in)
     for (uint32_t i = 0; i < in->count; i++) {
         const struct mlog_entry *e = mlog_entry_at(q->log_store, in->prev_index + 1 + i);
         if (e && e->epoch == in->entries[i].epoch &&
-            (e->offset != in->entries[i].base || e->bytes != in->entries[i].bytes.len || e->type != in->entries[i].type))
+            (e->offset != in->entries[i].base || e->bytes != in->entries[i].bytes.len ||
+             e->type != in->entries[i].type))
             return false;
     }
     return true;
 }
 
-static bool parse_entries(struct quorum *q, const struct wire_append *w, struct incoming *in, struct arena *arena)
+static bool parse_entries(struct quorum *q, const struct wire_append *w, struct incoming *in,
+                          struct arena *arena)
 {
     struct slice rest = w->batches;
     struct errmsg msg = {{0}};
@@ -71,8 +77,8 @@ static bool parse_entries(struct quorum *q, const struct wire_append *w, struct 
 }
 
 // One message of the library's for entries [first, first + n): one block, every batch pointing to it.
-static void deliver_part(struct quorum *q, const struct incoming *in, uint32_t first, uint32_t n, raft_id from,
-                         raft_index leader_commit)
+static void deliver_part(struct quorum *q, const struct incoming *in, uint32_t first, uint32_t n,
+                         raft_id from, raft_index leader_commit)
 {
     struct raft_message m = {.type = RAFT_APPEND_ENTRIES};
     struct raft_append_entries *a = &m.append_entries;
@@ -86,7 +92,8 @@ static void deliver_part(struct quorum *q, const struct incoming *in, uint32_t f
     if (n) {
         size_t total = 0, at = 0;
         for (uint32_t i = 0; i < n; i++)
-            total += (entry_prefix_bytes(&in->entries[first + i]) + in->entries[first + i].bytes.len + 7) / 8 * 8;
+            total +=
+                (entry_prefix_bytes(&in->entries[first + i]) + in->entries[first + i].bytes.len + 7) / 8 * 8;
         uint8_t *block = raft_malloc(total);
         a->entries = raft_calloc(n, sizeof *a->entries);
         MUST(block && a->entries);
@@ -128,7 +135,8 @@ static void deliver_append(struct quorum *q, struct incoming *in, raft_id from)
             n++;
         raft_index change = n && in->entries[at].type == RAFT_CHANGE ? in->prev_index + 1 + at : 0;
         raft_index pending = q->raft.configuration_uncommitted_index;
-        if (change && pending != 0 && pending < change) { // its leader appended it only after that one was committed
+        if (change && pending != 0 &&
+            pending < change) { // its leader appended it only after that one was committed
             raft_index commit = in->leader_commit > pending ? in->leader_commit : pending;
             deliver_part(q, in, at, 0, from, commit);
         }
@@ -144,7 +152,10 @@ static int receive_append(struct quorum *q, struct link *l, struct slice body)
         return ERR_MALFORMED;
     struct arena arena;
     arena_init(&arena);
-    struct incoming all = {.term = w.term, .prev_index = w.prev_index, .prev_term = w.prev_term, .leader_commit = w.leader_commit};
+    struct incoming all = {.term = w.term,
+                           .prev_index = w.prev_index,
+                           .prev_term = w.prev_term,
+                           .leader_commit = w.leader_commit};
     int err = parse_entries(q, &w, &all, &arena) ? 0 : ERR_MALFORMED;
     struct incoming in = all;
     if (!err && w.term >= q->raft.current_term) {
@@ -161,8 +172,9 @@ static int receive_append(struct quorum *q, struct link *l, struct slice body)
     return err;
 }
 
-// ---- votes -----------------------------------------------------------------------------------------------------
-// Our entry of the library's configuration; NULL: we are no member.
+// ---- votes
+// ----------------------------------------------------------------------------------------------------- Our
+// entry of the library's configuration; NULL: we are no member.
 static struct raft_server *own_server(struct quorum *q)
 {
     for (unsigned i = 0; i < q->raft.configuration.n; i++) {
@@ -178,7 +190,8 @@ static bool leader_is_silent(struct quorum *q)
            node_clock(q->opts.node) - q->heard_leader_at > q->raft.election_timeout * 1000ull;
 }
 
-// Rule 10: for the length of the call a member counts as a voter, and one without a vote forgets a silent leader.
+// Rule 10: for the length of the call a member counts as a voter, and one without a vote forgets a silent
+// leader.
 static void receive_vote(struct quorum *q, struct raft_message *m, raft_id from)
 {
     struct raft *r = &q->raft;
@@ -199,14 +212,17 @@ static void receive_vote(struct quorum *q, struct raft_message *m, raft_id from)
     quorum__enter(q);
     q->recv(&q->io, m);
     own = own_server(q);
-    if (role != RAFT_VOTER && own && conf == r->configuration_committed_index && pending == r->configuration_uncommitted_index)
+    if (role != RAFT_VOTER && own && conf == r->configuration_committed_index &&
+        pending == r->configuration_uncommitted_index)
         own->role = role;
-    if (leader && r->state == RAFT_FOLLOWER && r->follower_state.current_leader.id == 0 && r->current_term == term)
+    if (leader && r->state == RAFT_FOLLOWER && r->follower_state.current_leader.id == 0 &&
+        r->current_term == term)
         r->follower_state.current_leader.id = leader;
     quorum__leave(q);
 }
 
-// ---- the rest --------------------------------------------------------------------------------------------------
+// ---- the rest
+// --------------------------------------------------------------------------------------------------
 static void note_answer(struct quorum *q, struct peer *p, const struct raft_append_entries_result *r)
 {
     p->last_contact = node_wall(q->opts.node);
@@ -231,7 +247,8 @@ static int receive_small(struct quorum *q, struct link *l, enum wire_kind kind, 
     }
     if (kind == WIRE_APPEND_RESULT) {
         if (q->raft.state == RAFT_LEADER && m.append_entries_result.term == q->raft.current_term &&
-            m.append_entries_result.rejected == 0 && m.append_entries_result.last_log_index > mlog_last_index(q->log_store))
+            m.append_entries_result.rejected == 0 &&
+            m.append_entries_result.last_log_index > mlog_last_index(q->log_store))
             return ERR_MALFORMED; // acknowledges what does not exist
         note_answer(q, l->peer, &m.append_entries_result);
     }

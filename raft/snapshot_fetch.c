@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot that a leader offers: fetched in chunks over the same connection, checked, built into an image, and only then told to libraft.
+// A snapshot that a leader offers: fetched in chunks over the same connection, checked, built into an image,
+// and only then told to libraft.
 //
 //        offer                last chunk            good
 //   NONE -----> READING ----------------> CHECKING -----> the library, NONE
-//                 | link lost, offer of a later term, bad answer: the message is forgotten, the partial file stays
+//                 | link lost, offer of a later term, bad answer: the message is forgotten, the partial file
+//                 stays
 //
-// While the library installs a snapshot it neither votes nor stands: a fetch inside would let a dead leader stop the quorum.
+// While the library installs a snapshot it neither votes nor stands: a fetch inside would let a dead leader
+// stop the quorum.
 #include <stdio.h>
 #include "core/base/mem.h"
 #include "core/base/path.h"
@@ -19,7 +22,8 @@ static char *file_path(const struct quorum *q, const struct manifest *m, const c
     return path_join(q->dir, name);
 }
 
-// Where a fetched file is filled; the bootstrap checkpoint's own name may be there already with other content.
+// Where a fetched file is filled; the bootstrap checkpoint's own name may be there already with other
+// content.
 static char *part_path(const struct quorum *q, const struct manifest *m)
 {
     return file_path(q, m, ".part");
@@ -48,7 +52,8 @@ void quorum__fetch_link_lost(struct quorum *q, struct link *l)
         f->link = NULL; // the check goes on; its result is thrown away
 }
 
-// ---- telling the library ---------------------------------------------------------------------------------------
+// ---- telling the library
+// ---------------------------------------------------------------------------------------
 static void deliver(struct quorum *q, struct wire_install *offer, raft_id from)
 {
     struct raft_message m = {.type = RAFT_INSTALL_SNAPSHOT};
@@ -78,7 +83,8 @@ static bool needs_no_file(struct quorum *q, const struct wire_install *o)
            mlog_epoch_of_index(q->log_store, o->last_index) == (leader_epoch)o->last_term;
 }
 
-// ---- checking --------------------------------------------------------------------------------------------------
+// ---- checking
+// --------------------------------------------------------------------------------------------------
 static void check_work(struct node_job *j)
 {
     struct snapshot_fetch *f = LIST_ENTRY(j, struct snapshot_fetch, job);
@@ -93,7 +99,8 @@ static void check_work(struct node_job *j)
         f->err = fs->ops->rename(fs, part, path);
     if (!f->err)
         f->err = fs->ops->sync_dir(fs, q->dir);
-    if (f->err == ERR_CORRUPT || f->err == ERR_UNSUPPORTED || f->err == ERR_MALFORMED || f->err == ERR_INVALID)
+    if (f->err == ERR_CORRUPT || f->err == ERR_UNSUPPORTED || f->err == ERR_MALFORMED ||
+        f->err == ERR_INVALID)
         (void)fs->ops->unlink(fs, part); // begin again from nothing
     mem_free(part);
     mem_free(path);
@@ -103,7 +110,8 @@ static void check_done(struct node_job *j)
 {
     struct snapshot_fetch *f = LIST_ENTRY(j, struct snapshot_fetch, job);
     struct quorum *q = f->q;
-    bool ours = !f->err && f->link && f->info.index == f->offer.last_index && !library_is_busy(q) && !q->closing;
+    bool ours =
+        !f->err && f->link && f->info.index == f->offer.last_index && !library_is_busy(q) && !q->closing;
     if (f->err)
         log_error(q->log, "raft", "fetched snapshot is not good", "why=\"%s\"", f->msg.text);
     voter_set_unref(f->err ? NULL : f->info.voters);
@@ -126,7 +134,8 @@ static void check_done(struct node_job *j)
     f->image = NULL;
     quorum__fetch_drop(q);
     log_info(q->log, "raft", "snapshot of the metadata log fetched", "end_offset=%lld epoch=%d bytes=%llu",
-             (long long)offer.manifest.end_offset, (int)offer.manifest.epoch, (unsigned long long)offer.manifest.size);
+             (long long)offer.manifest.end_offset, (int)offer.manifest.epoch,
+             (unsigned long long)offer.manifest.size);
     deliver(q, &offer, from);
     if (!q->raft.snapshot.installing && q->install_image) { // the library had more recent things
         image_unref(q->install_image);
@@ -148,7 +157,8 @@ static void start_check(struct quorum *q)
     node_pool_run(q->opts.short_pool, &f->job);
 }
 
-// ---- reading ---------------------------------------------------------------------------------------------------
+// ---- reading
+// ---------------------------------------------------------------------------------------------------
 static void ask_next(struct quorum *q)
 {
     struct snapshot_fetch *f = &q->fetch;
@@ -214,7 +224,8 @@ int quorum__fetch_data(struct quorum *q, struct link *l, const struct wire_snaps
 {
     struct snapshot_fetch *f = &q->fetch;
     const struct manifest *want = &f->offer.manifest;
-    if (f->state != FETCH_READING || f->link != l || d->file.end_offset != want->end_offset || d->file.epoch != want->epoch)
+    if (f->state != FETCH_READING || f->link != l || d->file.end_offset != want->end_offset ||
+        d->file.epoch != want->epoch)
         return 0; // an answer to what was forgotten
     if (d->file.size != want->size || d->pos != f->pos || d->bytes.len == 0) {
         log_warn(q->log, "raft", "the leader no longer has the snapshot that it offered", "end_offset=%lld",
@@ -237,13 +248,15 @@ int quorum__fetch_data(struct quorum *q, struct link *l, const struct wire_snaps
     return 0;
 }
 
-// ---- serving ---------------------------------------------------------------------------------------------------
+// ---- serving
+// ---------------------------------------------------------------------------------------------------
 int quorum__serve_snapshot(struct quorum *q, struct link *l, const struct wire_snapshot_read *r)
 {
     struct quorum_snapshot_id id = {r->file.end_offset, r->file.epoch};
     struct manifest m = r->file;
     struct rope bytes, frame;
-    uint32_t most = r->bytes_max < RAFT_SNAPSHOT_CHUNK_BYTES_MAX ? r->bytes_max : RAFT_SNAPSHOT_CHUNK_BYTES_MAX;
+    uint32_t most =
+        r->bytes_max < RAFT_SNAPSHOT_CHUNK_BYTES_MAX ? r->bytes_max : RAFT_SNAPSHOT_CHUNK_BYTES_MAX;
     rope_init(&bytes);
     rope_init(&frame);
     m.size = 0;

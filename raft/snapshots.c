@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Own snapshots: when one is due, when it may be taken, writing it on the pool, and what goes once it is there.
+// Own snapshots: when one is due, when it may be taken, writing it on the pool, and what goes once it is
+// there.
 //
-// poll (bytes or time) -> the library's threshold is set to 1 -> fsm->snapshot (allowed? pins the image) -> snapshot_put -> checkpoint_write on the pool ->
-// done: the library is told, the table is trimmed, the segment rolled, old segments and snapshots pruned. A failed write is reported and asked again.
+// poll (bytes or time) -> the library's threshold is set to 1 -> fsm->snapshot (allowed? pins the image) ->
+// snapshot_put -> checkpoint_write on the pool -> done: the library is told, the table is trimmed, the
+// segment rolled, old segments and snapshots pruned. A failed write is reported and asked again.
 #include "core/base/mem.h"
 #include "core/base/path.h"
 #include "core/metadata/image.h"
@@ -29,23 +31,27 @@ void quorum__snapshot_poll(struct quorum *q)
     uint64_t limit = q->opts.snapshot_bytes ? q->opts.snapshot_bytes : SNAPSHOT_BYTES_DEFAULT;
     uint64_t age_ms = (node_clock(q->opts.node) - q->snapshot_at) / 1000;
     limit += limit / SNAPSHOT_STAGGER * own_rank(q);
-    if (q->bytes_since_snapshot < limit && (q->opts.snapshot_interval_ms == 0 || age_ms < q->opts.snapshot_interval_ms))
+    if (q->bytes_since_snapshot < limit &&
+        (q->opts.snapshot_interval_ms == 0 || age_ms < q->opts.snapshot_interval_ms))
         return;
     q->snapshot_wanted = true;
     raft_set_snapshot_threshold(&q->raft, 1);
 }
 
-// A peer that was sent a snapshot must first come into the trailing entries, or it would be sent one after the other.
+// A peer that was sent a snapshot must first come into the trailing entries, or it would be sent one after
+// the other.
 static bool peers_caught_up(struct quorum *q)
 {
     if (q->raft.state != RAFT_LEADER)
         return true;
-    LIST_FOR_EACH(it, &q->transport.peers) {
+    LIST_FOR_EACH(it, &q->transport.peers)
+    {
         struct peer *p = LIST_ENTRY(it, struct peer, node);
         raft_index match = 0;
         if (p->snapshot_sent_at == 0)
             continue;
-        bool known = voter_set_find(quorum__voters(q), p->id) && raft_match_index(&q->raft, p->id, &match) == 0;
+        bool known =
+            voter_set_find(quorum__voters(q), p->id) && raft_match_index(&q->raft, p->id, &match) == 0;
         bool old = node_clock(q->opts.node) - p->snapshot_sent_at > RAFT_CATCH_UP_ROUND_MS * 1000ull;
         if (!known || old || match >= q->raft.trail.snapshot.index)
             p->snapshot_sent_at = 0;
@@ -59,10 +65,13 @@ bool quorum__snapshot_allowed(struct quorum *q)
 {
     struct raft *r = &q->raft;
     const struct set_at *change = quorum__change_at(q, r->commit_index);
-    return !q->closing && q->take.image == NULL && q->fetch.state == FETCH_NONE && r->last_applied == r->commit_index &&
-           r->last_stored >= r->commit_index && r->commit_index >= 2 && r->commit_index > q->current.index && change != NULL &&
-           r->configuration_committed_index >= change->index && mlog_entry_at(q->log_store, r->commit_index) != NULL &&
-           mlog_end_of_index(q->log_store, r->commit_index) > q->current.manifest.end_offset && peers_caught_up(q);
+    return !q->closing && q->take.image == NULL && q->fetch.state == FETCH_NONE &&
+           r->last_applied == r->commit_index && r->last_stored >= r->commit_index && r->commit_index >= 2 &&
+           r->commit_index > q->current.index && change != NULL &&
+           r->configuration_committed_index >= change->index &&
+           mlog_entry_at(q->log_store, r->commit_index) != NULL &&
+           mlog_end_of_index(q->log_store, r->commit_index) > q->current.manifest.end_offset &&
+           peers_caught_up(q);
 }
 
 // Entries that the library keeps before a snapshot: by bytes, at least one.
@@ -80,7 +89,8 @@ static unsigned trailing_entries(struct quorum *q, raft_index index)
     return n ? n : 1;
 }
 
-// ---- pruning ---------------------------------------------------------------------------------------------------
+// ---- pruning
+// ---------------------------------------------------------------------------------------------------
 struct removal {
     struct node_job job; // on the short pool
     struct vfs *fs;      // disk
@@ -147,14 +157,16 @@ void quorum__snapshots_add(struct quorum *q, const struct snapshot_file *f)
     while (at > 0 && q->snapshots[at - 1].manifest.end_offset >= f->manifest.end_offset) {
         at--;
         if (q->snapshots[at].manifest.end_offset == f->manifest.end_offset)
-            memmove(q->snapshots + at, q->snapshots + at + 1, (--q->snapshots_count - at) * sizeof *q->snapshots);
+            memmove(q->snapshots + at, q->snapshots + at + 1,
+                    (--q->snapshots_count - at) * sizeof *q->snapshots);
     }
     memmove(q->snapshots + at + 1, q->snapshots + at, (q->snapshots_count - at) * sizeof *q->snapshots);
     q->snapshots[at] = *f;
     q->snapshots_count++;
 }
 
-// ---- writing ---------------------------------------------------------------------------------------------------
+// ---- writing
+// ---------------------------------------------------------------------------------------------------
 static void take_work(struct node_job *j)
 {
     struct snapshot_take *t = LIST_ENTRY(j, struct snapshot_take, job);
@@ -177,7 +189,9 @@ static void take_work(struct node_job *j)
 static void take_finished(struct quorum *q)
 {
     struct snapshot_take *t = &q->take;
-    q->current = (struct snapshot_file){{t->info.end_offset, t->info.epoch, t->info.size}, t->info.index, t->info.term,
+    q->current = (struct snapshot_file){{t->info.end_offset, t->info.epoch, t->info.size},
+                                        t->info.index,
+                                        t->info.term,
                                         node_wall(q->opts.node)};
     voter_set_unref(q->current_set);
     q->current_set = voter_set_ref(t->info.voters);
@@ -198,7 +212,8 @@ static void take_done(struct node_job *j)
     image_unref(t->image);
     t->image = NULL;
     if (err)
-        log_error(q->log, "raft", "snapshot of the metadata log failed, it is tried again", "why=\"%s\"", t->msg.text);
+        log_error(q->log, "raft", "snapshot of the metadata log failed, it is tried again", "why=\"%s\"",
+                  t->msg.text);
     if (!err && !q->closing)
         take_finished(q);
     voter_set_unref(t->info.voters);
@@ -230,7 +245,8 @@ void quorum__snapshot_start(struct quorum *q)
     node_pool_run(q->opts.short_pool, &q->take.job);
 }
 
-// ---- for observers ---------------------------------------------------------------------------------------------
+// ---- for observers
+// ---------------------------------------------------------------------------------------------
 bool quorum_latest_snapshot(const struct quorum *q, struct quorum_snapshot_id *out)
 {
     if (q->snapshots_count == 0)
@@ -240,8 +256,8 @@ bool quorum_latest_snapshot(const struct quorum *q, struct quorum_snapshot_id *o
     return true;
 }
 
-int quorum_read_snapshot(struct quorum *q, const struct quorum_snapshot_id *id, uint64_t pos, uint32_t bytes_max, struct rope *out,
-                         uint64_t *size)
+int quorum_read_snapshot(struct quorum *q, const struct quorum_snapshot_id *id, uint64_t pos,
+                         uint32_t bytes_max, struct rope *out, uint64_t *size)
 {
     char name[CHECKPOINT_NAME_BYTES];
     struct vfs_file *f;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standing for election at once when the leader's process is gone, instead of waiting for the election timeout.
+// Standing for election at once when the leader's process is gone, instead of waiting for the election
+// timeout.
 //
-// The leader's connection broke and the dial that followed was refused: nobody listens there any more. Then the library is given a TIMEOUT_NOW
-// message as if from that leader, which skips the pre-vote. Ranks among the living wait 50 ms each; it is tried each 5 ms while the log is still being
-// stored. Only the time of an election changes, never its outcome.
+// The leader's connection broke and the dial that followed was refused: nobody listens there any more. Then
+// the library is given a TIMEOUT_NOW message as if from that leader, which skips the pre-vote. Ranks among
+// the living wait 50 ms each; it is tried each 5 ms while the log is still being stored. Only the time of an
+// election changes, never its outcome.
 #include "raft/quorum_impl.h"
 
 static bool still_wanted(struct quorum *q)
@@ -11,7 +13,8 @@ static bool still_wanted(struct quorum *q)
     raft_id leader = 0;
     const char *address;
     raft_leader(&q->raft, &leader, &address);
-    return !q->closing && q->raft.state == RAFT_FOLLOWER && q->raft.current_term == q->takeover_term && leader == q->takeover_leader;
+    return !q->closing && q->raft.state == RAFT_FOLLOWER && q->raft.current_term == q->takeover_term &&
+           leader == q->takeover_leader;
 }
 
 static void take_over_fire(struct node_timer *t)
@@ -50,7 +53,8 @@ void quorum__leader_process_gone(struct quorum *q, raft_id gone)
     raft_leader(&q->raft, &leader, &address);
     if (leader != gone || q->raft.state != RAFT_FOLLOWER || q->closing)
         return;
-    log_info(q->log, "raft", "the leader's process is gone", "leader=%016llx term=%llu", leader, q->raft.current_term);
+    log_info(q->log, "raft", "the leader's process is gone", "leader=%016llx term=%llu", leader,
+             q->raft.current_term);
     q->takeover_term = q->raft.current_term;
     q->takeover_leader = leader;
     q->takeover_tries = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links and peers: dial, shake hands, keep connected, find the link for a message.
 //
-// Happy path of a dial: dialing -> connected, HELLO sent -> WELCOME read -> ready. Of an accept: HELLO read, checked -> WELCOME sent -> ready.
-// Failures: a dial that fails is tried again after a pause that doubles; a link that breaks is dialled again at once, and if that is refused, the
-// process of the peer is gone (take_over.c). A REFUSED frame closes the link; a peer that has another directory id of ours on record stops us.
+// Happy path of a dial: dialing -> connected, HELLO sent -> WELCOME read -> ready. Of an accept: HELLO read,
+// checked -> WELCOME sent -> ready. Failures: a dial that fails is tried again after a pause that doubles; a
+// link that breaks is dialled again at once, and if that is refused, the process of the peer is gone
+// (take_over.c). A REFUSED frame closes the link; a peer that has another directory id of ours on record
+// stops us.
 #include "raft/transport.h"
 
 #include "core/base/mem.h"
@@ -12,10 +14,12 @@
 static const struct node_conn_ops link_ops;
 static void dial(struct peer *p);
 
-// ---- peers -----------------------------------------------------------------------------------------------------
+// ---- peers
+// -----------------------------------------------------------------------------------------------------
 struct peer *transport_peer(struct quorum *q, raft_id id)
 {
-    LIST_FOR_EACH(it, &q->transport.peers) {
+    LIST_FOR_EACH(it, &q->transport.peers)
+    {
         struct peer *p = LIST_ENTRY(it, struct peer, node);
         if (p->id == id)
             return p;
@@ -58,7 +62,8 @@ void transport_init(struct quorum *q)
 void transport_update(struct quorum *q)
 {
     struct voter_set *set = quorum__voters(q);
-    LIST_FOR_EACH(it, &q->transport.peers) {
+    LIST_FOR_EACH(it, &q->transport.peers)
+    {
         struct peer *p = LIST_ENTRY(it, struct peer, node);
         p->member = false;
     }
@@ -76,7 +81,8 @@ void transport_update(struct quorum *q)
     }
 }
 
-// ---- links -----------------------------------------------------------------------------------------------------
+// ---- links
+// -----------------------------------------------------------------------------------------------------
 static struct link *link_new(struct quorum *q, struct node_conn *c, bool outgoing)
 {
     struct link *l = mem_zalloc(sizeof *l);
@@ -129,7 +135,8 @@ static void link_closed(struct node_conn *c, int reason)
     if (p && p->out == l) {
         p->out = NULL;
         if (was_ready) { // it worked until now: dial at once, and know what a refusal means
-            log_info(q->log, "raft", "connection to a member lost", "node=%d reason=%s", (int)p->node_id, err_text(reason));
+            log_info(q->log, "raft", "connection to a member lost", "node=%d reason=%s", (int)p->node_id,
+                     err_text(reason));
             p->gone_suspected = true;
             p->retry_ms = 0;
             if (p->member && !q->transport.closed)
@@ -145,7 +152,8 @@ static void link_closed(struct node_conn *c, int reason)
         quorum__close_settle(q);
 }
 
-// ---- hand-shake ------------------------------------------------------------------------------------------------
+// ---- hand-shake
+// ------------------------------------------------------------------------------------------------
 static void put_self(struct quorum *q, enum wire_kind kind, raft_id expected, struct link *l)
 {
     struct wire_hello h = {.protocol = WIRE_PROTOCOL,
@@ -170,7 +178,8 @@ static int refuse(struct link *l, enum refuse_reason reason, const char *words)
     char host[64];
     uint16_t port;
     node_conn_peer(l->conn, host, sizeof host, &port);
-    log_warn(l->q->log, "raft", "quorum connection refused", "peer=%s:%u why=\"%s\"", host, (unsigned)port, words);
+    log_warn(l->q->log, "raft", "quorum connection refused", "peer=%s:%u why=\"%s\"", host, (unsigned)port,
+             words);
     rope_init(&out);
     wire_put_refused(&out, reason, words);
     transport_send_link(l, &out);
@@ -188,13 +197,20 @@ static bool identity_ok(struct link *l, const struct wire_hello *h)
     if (strcmp(h->cluster_id, q->cluster_id) != 0)
         return refuse(l, REFUSE_CLUSTER, "another cluster id: this node belongs to another cluster"), false;
     if (h->dynamic != q->dynamic)
-        return refuse(l, REFUSE_KIND, "one of the two has a static quorum (controller.quorum.voters), the other a dynamic one"), false;
+        return refuse(
+                   l, REFUSE_KIND,
+                   "one of the two has a static quorum (controller.quorum.voters), the other a dynamic one"),
+               false;
     if (h->id == q->self || h->id != quorum_raft_id(h->node, h->directory, q->dynamic))
         return refuse(l, REFUSE_IDENTITY, "the same node id twice, or ids that do not fit together"), false;
     if (h->expected != 0 && h->expected != q->self)
-        return refuse(l, REFUSE_IDENTITY, "another controller is reached at this address than the voter set says"), false;
+        return refuse(l, REFUSE_IDENTITY,
+                      "another controller is reached at this address than the voter set says"),
+               false;
     if (l->peer && l->peer->id != h->id)
-        return refuse(l, REFUSE_IDENTITY, "another controller answers at this address than the voter set says"), false;
+        return refuse(l, REFUSE_IDENTITY,
+                      "another controller answers at this address than the voter set says"),
+               false;
     int err = voter_memory_check(q, h->node, h->directory, h->replaced, &msg);
     if (err == ERR_FENCED)
         return refuse(l, REFUSE_DIRECTORY, msg.text), false;
@@ -218,7 +234,8 @@ static void link_is_ready(struct link *l, const struct wire_hello *h)
         p->gone_suspected = false;
         p->retry_ms = 0;
     }
-    log_debug(l->q->log, "raft", "connected to a member", "node=%d outgoing=%d", (int)h->node, (int)l->outgoing);
+    log_debug(l->q->log, "raft", "connected to a member", "node=%d outgoing=%d", (int)h->node,
+              (int)l->outgoing);
 }
 
 static int handle_refused(struct link *l, struct slice body)
@@ -229,7 +246,8 @@ static int handle_refused(struct link *l, struct slice body)
         return ERR_MALFORMED;
     if (r.reason == REFUSE_DIRECTORY && !q->dynamic)
         node_stop(q->opts.node, "a voter of the quorum refused this one: %s", r.words);
-    log_warn(q->log, "raft", "refused by a member", "node=%d why=\"%s\"", l->peer ? (int)l->peer->node_id : -1, r.words);
+    log_warn(q->log, "raft", "refused by a member", "node=%d why=\"%s\"",
+             l->peer ? (int)l->peer->node_id : -1, r.words);
     transport_close_link(l);
     return 0;
 }
@@ -237,7 +255,8 @@ static int handle_refused(struct link *l, struct slice body)
 static int handle_hello(struct link *l, enum wire_kind kind, struct slice body)
 {
     struct wire_hello h;
-    if ((kind == WIRE_HELLO) == l->outgoing || (kind != WIRE_HELLO && kind != WIRE_WELCOME) || !wire_get_hello(body, &h))
+    if ((kind == WIRE_HELLO) == l->outgoing || (kind != WIRE_HELLO && kind != WIRE_WELCOME) ||
+        !wire_get_hello(body, &h))
         return ERR_MALFORMED;
     if (!identity_ok(l, &h))
         return 0;
@@ -269,7 +288,8 @@ static int link_frame(struct node_conn *c, uint8_t *data, size_t len)
 
 static const struct node_conn_ops link_ops = {.frame = link_frame, .closed = link_closed};
 
-// ---- dialling --------------------------------------------------------------------------------------------------
+// ---- dialling
+// --------------------------------------------------------------------------------------------------
 static void retry_later(struct peer *p)
 {
     p->retry_ms = p->retry_ms ? p->retry_ms * 2 : RAFT_DIAL_RETRY_MS_MIN;
@@ -330,21 +350,24 @@ int quorum_accept(struct quorum *q, struct node_conn *c)
     return 0;
 }
 
-// ---- the end ---------------------------------------------------------------------------------------------------
+// ---- the end
+// ---------------------------------------------------------------------------------------------------
 void transport_close(struct quorum *q)
 {
     q->transport.closed = true;
-    LIST_FOR_EACH(it, &q->transport.peers) {
+    LIST_FOR_EACH(it, &q->transport.peers)
+    {
         struct peer *p = LIST_ENTRY(it, struct peer, node);
         node_timer_stop(q->opts.loop, &p->retry);
     }
     LIST_FOR_EACH(it, &q->transport.links)
-        transport_close_link(LIST_ENTRY(it, struct link, node));
+    transport_close_link(LIST_ENTRY(it, struct link, node));
 }
 
 bool transport_idle(const struct quorum *q)
 {
-    LIST_FOR_EACH(it, &q->transport.peers) {
+    LIST_FOR_EACH(it, &q->transport.peers)
+    {
         if (LIST_ENTRY(it, struct peer, node)->dialing)
             return false;
     }

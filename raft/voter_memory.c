@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The voter memory: a synced file of the directory id that each node id of a static quorum first shook hands with.
+// The voter memory: a synced file of the directory id that each node id of a static quorum first shook hands
+// with.
 //
-// `raft-voter-memory`, text, one line a node: "NODE DIRECTORY\n". A wiped disk comes back with another directory id, and with it a voter that
-// has forgotten its vote: it is refused until its operator says that the disk was replaced.
+// `raft-voter-memory`, text, one line a node: "NODE DIRECTORY\n". A wiped disk comes back with another
+// directory id, and with it a voter that has forgotten its vote: it is refused until its operator says that
+// the disk was replaced.
 #include <stdlib.h>
 #include "core/base/mem.h"
 #include "raft/quorum_impl.h"
@@ -30,7 +32,8 @@ static char *find_line(char *text, node_id node)
     return NULL;
 }
 
-int voter_memory_check(struct quorum *q, node_id node, struct uuid directory, bool replaced, struct errmsg *msg)
+int voter_memory_check(struct quorum *q, node_id node, struct uuid directory, bool replaced,
+                       struct errmsg *msg)
 {
     char text[UUID_TEXT_BYTES];
     if (q->dynamic)
@@ -40,8 +43,10 @@ int voter_memory_check(struct quorum *q, node_id node, struct uuid directory, bo
     if (line && strncmp(line, text, UUID_TEXT_BYTES - 1) == 0)
         return 0;
     if (line && !replaced)
-        return err_set(msg, ERR_FENCED, "node %d has directory id %s, but %.22s is on record: a voter whose disk was wiped has forgotten its "
-                                        "vote. If the disk was replaced on purpose, start it once with the flag that says so",
+        return err_set(msg, ERR_FENCED,
+                       "node %d has directory id %s, but %.22s is on record: a voter whose disk was wiped "
+                       "has forgotten its "
+                       "vote. If the disk was replaced on purpose, start it once with the flag that says so",
                        (int)node, text, line);
     struct strbuf b;
     strbuf_init(&b);

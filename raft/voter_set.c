@@ -10,8 +10,8 @@
 #include "core/protocol/gen/voters_record.h"
 #include "raft/cursor.h"
 
-#define TAG_VOTER_RAFT_ID 10000     // of a voter: u64 Raft id
-#define TAG_CONFIGURATION 10000     // of the record: voter_set_encode of all servers
+#define TAG_VOTER_RAFT_ID 10000          // of a voter: u64 Raft id
+#define TAG_CONFIGURATION 10000          // of the record: voter_set_encode of all servers
 #define VOTER_ARENA_BYTES_MAX (1u << 20) // what a record may make us reserve
 
 raft_id quorum_raft_id(node_id id, struct uuid directory_id, bool dynamic)
@@ -94,7 +94,8 @@ void voter_set_to_configuration(const struct voter_set *s, struct raft_configura
     }
 }
 
-struct voter_set *voter_set_from_configuration(const struct raft_configuration *c, const struct voter_set *known,
+struct voter_set *voter_set_from_configuration(const struct raft_configuration *c,
+                                               const struct voter_set *known,
                                                const struct quorum_server *extra)
 {
     struct voter_set *s = voter_set_new(c->n);
@@ -189,7 +190,8 @@ struct voter_set *voter_set_decode(struct slice bytes)
 }
 
 // One voter of the record; its arrays and tags live in `arena`.
-static void fill_record_voter(struct kp_voters_record_voter *r, const struct quorum_server *v, struct arena *arena)
+static void fill_record_voter(struct kp_voters_record_voter *r, const struct quorum_server *v,
+                              struct arena *arena)
 {
     kp_voters_record_voter_init(r);
     r->voter_id = v->voter.id;
