@@ -61,6 +61,8 @@ void config_resolve(const struct config_chain *chain, const struct config_key *k
 int64_t config_resolve_long(const struct config_chain *chain, enum config_kind kind, const char *name);
 bool config_resolve_bool(const struct config_chain *chain, enum config_kind kind, const char *name);
 double config_resolve_double(const struct config_chain *chain, enum config_kind kind, const char *name);
+struct slice config_resolve_text(const struct config_chain *chain, enum config_kind kind,
+                                 const char *name); // trimmed; null: not set
 
 // ---- changes
 
