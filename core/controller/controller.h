@@ -8,8 +8,8 @@
 // commit of the image it was computed from. When the proposal is refused or leadership is lost, the caller
 // drops records and response and answers NOT_CONTROLLER.
 //
-// Nothing here fails: every refusal is in the response. Strings in responses and records lie in the request,
-// in the image or in the context's arena, so all three must live until the response is encoded.
+// Nothing here fails: every refusal is in the response. What responses point to lies in the request or in the
+// context's arena; what records point to may also lie in the image, which must live until they are encoded.
 #ifndef KRAFT_CONTROLLER_CONTROLLER_H
 #define KRAFT_CONTROLLER_CONTROLLER_H
 
