@@ -9,7 +9,7 @@ static struct node_listener *listener;
 static uint16_t port;
 static atomic_int accepted, closed_count, last_reason, drained_count, frames;
 static bool pause_each;
-static struct node_conn *last_conn;
+static struct node_conn *_Atomic last_conn;
 
 // Replies with the frame; "bye" closes with flush, "die" without, "err" by an error, "pau" pauses.
 static int on_frame(struct node_conn *c, uint8_t *data, size_t len)
@@ -593,8 +593,8 @@ static void frames_stay_valid_until_the_hooks_have_run(void **state)
     static struct node_hook h = {.run = check_seen};
     static uint8_t data[100000];
     up(NULL, &keep_ops, (struct node_conn_limits){0}, 0, 1);
-    node_loop_add_turn_end(loops[0], &h);
     seen_count = seen_checked = 0;
+    node_loop_add_turn_end(loops[0], &h);
     uint8_t back[64];
     int fds[8];
     unsigned seed = 8;
