@@ -28,6 +28,15 @@ const struct set_at *quorum__change_at(const struct quorum *q, raft_index upto)
     return NULL;
 }
 
+const struct set_at *quorum__set_at(const struct quorum *q, raft_index upto)
+{
+    for (uint32_t i = q->sets_count; i > 0; i--) {
+        if (q->sets[i - 1].index <= upto)
+            return &q->sets[i - 1];
+    }
+    return NULL;
+}
+
 void quorum__sets_push(struct quorum *q, raft_index index, bool change, struct voter_set *set)
 {
     if (q->sets_count == q->sets_cap) {

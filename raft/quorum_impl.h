@@ -223,6 +223,8 @@ void quorum__publish_soon(struct quorum *q);
 struct voter_set *quorum__voters(const struct quorum *q); // newest set, borrowed; NULL: none known
 const struct set_at *quorum__change_at(const struct quorum *q,
                                        raft_index upto); // newest configuration entry at or below
+const struct set_at *quorum__set_at(const struct quorum *q,
+                                    raft_index upto); // newest of either kind at or below
 void quorum__sets_push(struct quorum *q, raft_index index, bool change,
                        struct voter_set *set); // takes a reference
 void quorum__sets_cut(struct quorum *q, raft_index from);

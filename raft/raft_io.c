@@ -239,6 +239,11 @@ static void send_small(struct quorum *q, struct peer *p, const struct raft_messa
         !m->request_vote_result.vote_granted && m->request_vote_result.term < q->raft.current_term)
         copy.request_vote_result.term =
             q->raft.current_term; // else a longer log in a lower term is never elected
+    if (m->type == RAFT_APPEND_ENTRIES_RESULT && m->append_entries_result.rejected != 0) {
+        // The library leaves the hint unset when it rejects for the term alone: what it means is this.
+        raft_index last = raft_last_index(&q->raft), below = m->append_entries_result.rejected - 1;
+        copy.append_entries_result.last_log_index = last < below ? last : below;
+    }
     rope_init(&frame);
     wire_put_small(&frame, &copy);
     (void)transport_send(p, &frame);
@@ -336,7 +341,10 @@ static int io_snapshot_put(struct raft_io *io, unsigned trailing, struct raft_io
     q->take.info.index = snapshot->index;
     q->take.info.term = snapshot->term;
     q->take.info.conf_index = snapshot->configuration_index;
-    q->take.info.voters = voter_set_from_configuration(&snapshot->configuration, quorum__voters(q), NULL);
+    const struct set_at *known =
+        quorum__set_at(q, snapshot->index); // a later change may have taken members out
+    q->take.info.voters =
+        voter_set_from_configuration(&snapshot->configuration, known ? known->set : quorum__voters(q), NULL);
     quorum__snapshot_start(q);
     return 0;
 }

@@ -150,6 +150,9 @@ static int receive_append(struct quorum *q, struct link *l, struct slice body)
     struct wire_append w;
     if (!wire_get_append(body, &w))
         return ERR_MALFORMED;
+    if (w.prev_index == 0 && w.term < q->raft.current_term)
+        return 0; // the library's answer to an old term would read as a success with an index that it never
+                  // set
     struct arena arena;
     arena_init(&arena);
     struct incoming all = {.term = w.term,

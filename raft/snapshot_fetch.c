@@ -75,11 +75,10 @@ static bool library_is_busy(const struct quorum *q)
     return q->raft.legacy.snapshot_taking || q->raft.snapshot.installing || q->take.image != NULL;
 }
 
-// The library would answer without installing: an old term, or it has all of that.
+// The library would answer without installing: it has all of that.
 static bool needs_no_file(struct quorum *q, const struct wire_install *o)
 {
-    return o->term < q->raft.current_term || o->last_index <= q->raft.trail.snapshot.index ||
-           o->last_index <= q->raft.commit_index ||
+    return o->last_index <= q->raft.trail.snapshot.index || o->last_index <= q->raft.commit_index ||
            mlog_epoch_of_index(q->log_store, o->last_index) == (leader_epoch)o->last_term;
 }
 
@@ -190,14 +189,17 @@ static int open_part(struct quorum *q, const struct manifest *m)
 int quorum__fetch_offer(struct quorum *q, struct link *l, struct wire_install *offer)
 {
     struct snapshot_fetch *f = &q->fetch;
+    if (offer->term < q->raft.current_term) { // never told to the library: see check_done
+        voter_set_unref(offer->voters);
+        return 0;
+    }
     if (needs_no_file(q, offer)) {
         if (!library_is_busy(q))
             deliver(q, offer, l->peer->id);
         voter_set_unref(offer->voters);
         return 0;
     }
-    if (offer->term >= q->raft.current_term)
-        q->heard_leader_at = node_clock(q->opts.node);
+    q->heard_leader_at = node_clock(q->opts.node);
     bool repeat = f->state != FETCH_NONE && (f->state == FETCH_CHECKING || offer->term <= f->offer.term);
     if (repeat || library_is_busy(q) || q->closing) {
         voter_set_unref(offer->voters);

@@ -103,7 +103,7 @@ struct world_host {
     struct node *node;                 // running; NULL: down
     char stopped[WORLD_TEXT];          // reason of node_stop; empty: none
     uint32_t disk_us_min, disk_us_max; // 0: the world's
-    struct vfs_file *open[256];        // files the running node may hold
+    struct vfs_file *open[4096];       // files the running node may hold
     unsigned open_count;
 };
 

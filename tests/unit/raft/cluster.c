@@ -499,15 +499,19 @@ static bool all_equal(void *data)
 void cluster_settle(struct cluster *c, uint64_t ms)
 {
     world_heal(c->w);
-    if (!cluster_wait_active(c, ms))
-        fail_msg("no leader %llu ms after healing", (unsigned long long)ms);
-    if (!cluster_commit(c, 1, ms))
+    mono_us end = world_now(c->w) + ms * 1000;
+    struct goal g = {c, c->acked_count + 1};
+    do { // a leader that was cut off may still think that it leads
+        if (!cluster_wait_active(c, ms))
+            fail_msg("no leader %llu ms after healing", (unsigned long long)ms);
+        (void)cluster_propose(c);
+    } while (!world_run_until(c->w, 500, goal_reached, &g) && world_now(c->w) < end);
+    if (!goal_reached(&g))
         fail_msg("nothing is committed after healing");
     if (!world_run_until(c->w, ms, all_equal, c))
         fail_msg("the members do not become equal");
-    cluster_run(c, 50);
+    check_stops(c);
     int leader = cluster_active(c);
-    assert_true(leader >= 0);
     struct quorum_description d;
     quorum_describe(c->servers[leader].q, &d);
     for (uint32_t i = 0; i < d.members_count; i++) {
