@@ -33,6 +33,22 @@ const struct kp_message_type *kp_message_of_metadata(uint32_t record_type)
     return record_type < kp_message_metadata_count ? kp_message_metadata[record_type] : NULL;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), end_len = strlen(end);
+    return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+const struct kp_message_type *kp_message_of_record(enum kp_message_kind kind, int record_type, bool is_value)
+{
+    for (unsigned i = 0; i < kp_message_types_count; i++) {
+        const struct kp_message_type *t = kp_message_types[i];
+        if (t->kind == kind && t->key == record_type && ends_with(t->name, is_value ? "Value" : "Key"))
+            return t;
+    }
+    return NULL;
+}
+
 const struct kp_message_type *kp_message_by_name(struct slice name)
 {
     unsigned low = 0, high = kp_message_types_count;

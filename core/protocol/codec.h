@@ -56,12 +56,14 @@ enum kp_direction { KP_REQUEST, KP_RESPONSE };
 
 // What a message belongs to.
 enum kp_message_kind {
-    KP_KIND_REQUEST,  // key: API key
-    KP_KIND_RESPONSE, // key: API key
-    KP_KIND_METADATA, // key: record type in the cluster metadata log
-    KP_KIND_RECORD,   // key: type of a coordinator's record (first int16 of the record's key)
-    KP_KIND_REMOTE,   // key: type of a remote log metadata record
-    KP_KIND_DATA,     // key: -1
+    KP_KIND_REQUEST,     // key: API key
+    KP_KIND_RESPONSE,    // key: API key
+    KP_KIND_METADATA,    // key: record type in the cluster metadata log
+    KP_KIND_GROUP,       // key: record type in __consumer_offsets (first int16 of the record's key)
+    KP_KIND_TRANSACTION, // key: the same in __transaction_state
+    KP_KIND_SHARE,       // key: the same in __share_group_state
+    KP_KIND_REMOTE,      // key: type of a remote log metadata record
+    KP_KIND_DATA,        // key: -1
 };
 
 struct kp_struct_type;
@@ -117,6 +119,9 @@ int kp_message_encode_into(const struct kp_message_type *t, const void *m, uint8
 const struct kp_message_type *kp_message_of_api(int api_key, enum kp_direction direction);
 const struct kp_message_type *kp_message_of_metadata(uint32_t record_type);
 const struct kp_message_type *kp_message_by_name(struct slice name); // the reference's name
+// Key or value of a coordinator's record: `kind` is KP_KIND_GROUP, KP_KIND_TRANSACTION or KP_KIND_SHARE,
+// `record_type` the first int16 of the record's key.
+const struct kp_message_type *kp_message_of_record(enum kp_message_kind kind, int record_type, bool is_value);
 
 // All message types, for tools and tests.
 extern const struct kp_message_type *const kp_message_types[];

@@ -15,11 +15,15 @@ import headers
 import schema
 import tables
 
-SOURCES = ("requests", "responses", "metadata", "record", "remote", "data")
+SOURCES = ("requests", "responses", "metadata", "coordinators", "others")
 
 
 def group(message):
-    return message.kind + "s" if message.kind in ("request", "response") else message.kind
+    if message.kind in ("request", "response"):
+        return message.kind + "s"
+    if message.kind in ("group", "transaction", "share"):
+        return "coordinators"
+    return "metadata" if message.kind == "metadata" else "others"
 
 
 def outputs(messages):

@@ -44,7 +44,7 @@ class Message:
 
     def __init__(self, name, kind, key, versions, flexible, comment):
         self.name = name  # as in the reference, e.g. ProduceRequestData
-        self.kind = kind  # request, response, metadata, record, remote, data
+        self.kind = kind  # request, response, metadata, group, transaction, share, remote, data
         self.key = key  # API key, record type; -1 where there is none
         self.versions = versions
         self.flexible = flexible  # first flexible version; ANY for never
@@ -133,7 +133,7 @@ def parse_field(line, where):
 
 
 def parse_head(words, where):
-    """Words after the name of an `api`, `metadata`, `record`, `remote` or `data` line."""
+    """Words after the name of an `api`, `metadata`, `group`, `data` or such line."""
     head = {"key": -1, "versions": None, "flexible": ANY, "listeners": [], "stable": None}
     words = list(words)
     while words:
@@ -200,7 +200,7 @@ class File:
         elif kind in ("request", "response"):
             name, head, comment = self.api_head
             self.open(Message(name + kind.title() + "Data", kind, head["key"], head["versions"], head["flexible"], comment))
-        elif kind in ("metadata", "record", "remote", "data"):
+        elif kind in ("metadata", "group", "transaction", "share", "remote", "data"):
             head = parse_head(words[2:], where)
             self.open(Message(words[1], kind, head["key"], head["versions"], head["flexible"], self.take_comment()))
         else:

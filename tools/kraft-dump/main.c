@@ -13,6 +13,8 @@ struct command {
 };
 
 static const struct command commands[] = {
+    {"log", dump_log, "show segments, snapshots, indexes"},
+    {"metadata", dump_metadata, "show the cluster's state at an offset, or what changed"},
     {"wire", dump_wire, "turn protocol messages from hex to JSON and back"},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

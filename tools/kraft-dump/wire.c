@@ -160,7 +160,8 @@ static int one_line(struct wire *w, const char *text, size_t len, long number)
 
 static const char *kind_name(enum kp_message_kind kind)
 {
-    static const char *const names[] = {"request", "response", "metadata", "record", "remote", "data"};
+    static const char *const names[] = {"request",     "response", "metadata", "group",
+                                        "transaction", "share",    "remote",   "data"};
     return names[kind];
 }
 
@@ -168,7 +169,7 @@ static int list_messages(void)
 {
     for (unsigned i = 0; i < kp_message_types_count; i++) {
         const struct kp_message_type *t = kp_message_types[i];
-        printf("%-52s %-9s key %3d  versions %d-%d\n", t->name, kind_name(t->kind), t->key, t->min_version,
+        printf("%-52s %-11s key %3d  versions %d-%d\n", t->name, kind_name(t->kind), t->key, t->min_version,
                t->max_version);
     }
     return DUMP_OK;
