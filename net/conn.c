@@ -269,7 +269,14 @@ void node_conn_send(struct node_conn *c, struct rope *bytes)
         rope_move(&c->out, bytes);
     }
     loop_touch(c->loop);
-    if (!list_is_linked(&c->dirty_link) && !c->watching_write)
+    if (c->watching_write) { // the socket is full: nothing to try before it says otherwise
+        if (c->out.len > c->loop->node->opts.send_queue_bytes_high && !c->choked) {
+            c->choked = c->above_low = true;
+            conn_watch(c);
+        }
+        return;
+    }
+    if (!list_is_linked(&c->dirty_link))
         list_add_tail(&c->loop->dirty, &c->dirty_link);
 }
 

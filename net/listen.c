@@ -218,11 +218,7 @@ uint16_t node_listener_port(const struct node_listener *l)
 
 void node_listener_close(struct node_listener *l)
 {
-    pthread_mutex_lock(&l->node->mutex);
-    bool first = !l->closing;
-    l->closing = true;
-    pthread_mutex_unlock(&l->node->mutex);
-    if (!first)
+    if (atomic_exchange(&l->closing, true))
         return;
     (void)shutdown(l->fd, SHUT_RDWR); // from now on dials are refused
     node_loop_post(l->opts.loops[0], &l->stop);

@@ -41,7 +41,8 @@ void node_request_stop(struct node *n); // any thread: node_run_until_signal ret
 // The orderly end, on the main thread, after the server has stopped its own work: closes listeners, closes
 // every connection
 // (`closed` is called; queued bytes get `flush_ms` to leave), waits for running pool jobs and their `done`,
-// runs posted tasks until none is left, ends loops and pools and frees the node. Timers fire until the loops end.
+// runs posted tasks until none is left, ends loops and pools and frees the node. Timers fire until the loops
+// end.
 void node_shutdown(struct node *n, uint32_t flush_ms);
 
 #endif

@@ -194,7 +194,7 @@ struct node_listener {
     int fd;                       // listening socket
     uint16_t port;                // bound
     unsigned next_loop;           // for the next connection
-    bool closing;                 // node_listener_close was called
+    atomic_bool closing;          // node_listener_close was called
     bool watching;                // `poll` is initialised
     struct node_task start, stop; // run on loops[0]
     uv_poll_t poll;               // watches it

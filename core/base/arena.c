@@ -139,6 +139,7 @@ struct slice arena_dup_slice(struct arena *a, struct slice s)
 
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
+    MUST(fmt != NULL);
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);

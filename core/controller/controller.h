@@ -8,8 +8,8 @@
 // commit of the image it was computed from. When the proposal is refused or leadership is lost, the caller
 // drops records and response and answers NOT_CONTROLLER.
 //
-// Nothing here fails: every refusal is in the response. Strings in responses and records lie in the request,
-// in the image or in the context's arena, so all three must live until the response is encoded.
+// Nothing here fails: every refusal is in the response. What responses point to lies in the request or in the
+// context's arena; what records point to may also lie in the image, which must live until they are encoded.
 #ifndef KRAFT_CONTROLLER_CONTROLLER_H
 #define KRAFT_CONTROLLER_CONTROLLER_H
 
@@ -57,6 +57,7 @@ struct config_validator {
 struct controller_opts {
     node_id id;                             // node.id of this controller
     struct slice cluster_id;                // text form
+    struct slice listener;                  // name of the controller listener, which a voter to add must have
     int32_t num_partitions;                 // num.partitions: for CreateTopics with -1
     int16_t replication_factor;             // default.replication.factor: for CreateTopics with -1
     int32_t min_insync_replicas;            // min.insync.replicas of the file, where no config says otherwise
@@ -75,9 +76,12 @@ struct controller {
     struct controller_sessions *sessions; // heartbeats of brokers; an operation may change it
     mono_us now;                          // monotonic time
     time_ms wall;                         // wall clock
+    int16_t kraft_version;                // of the quorum: 0 static voters, 1 dynamic
     log_offset next_offset;               // offset that the first record of this operation gets
     struct controller_random random;      // random bits
     struct arena *arena;                  // takes responses, records and texts
+    struct slice
+        why; // set by operations whose answer has no room for a sentence: what was refused; for the log
 };
 
 // ---- brokers and controllers (controller_brokers.c, controller_heartbeat.c, controller_nodes.c)
@@ -99,9 +103,9 @@ struct kp_controller_registration_response;
 void controller_register_broker(struct controller *c, const struct kp_broker_registration_request *in,
                                 int16_t version, struct kp_broker_registration_response *out,
                                 struct record_list *records);
-// BrokerHeartbeat (63): fences, unfences, moves leaders away for a shutdown. `committed` = end offset that is
-// committed; an unfencing broker must have replayed its own registration, a stopping one is let go when all
-// active brokers have replayed what moved its leaders.
+// BrokerHeartbeat (63): fences, unfences, moves leaders away for a shutdown. An unfencing broker must have
+// replayed its own registration; a stopping one is let go when it leads nothing and all active brokers have
+// replayed what moved its leaders.
 void controller_broker_heartbeat(struct controller *c, const struct kp_broker_heartbeat_request *in,
                                  struct kp_broker_heartbeat_response *out, struct record_list *records);
 // Fences brokers whose session has run out (a tick; call it every few hundred ms). Records for all that fit

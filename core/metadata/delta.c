@@ -47,7 +47,8 @@ static bool same_partition(const struct image_partition *a, const struct image_p
     size_t lists = (size_t)a->replicas_count + a->isr_count + a->removing_count + a->adding_count +
                    a->elr_count + a->last_elr_count;
     size_t dirs = a->dirs == PARTITION_DIRS_STORED ? a->replicas_count * sizeof(struct uuid) : 0;
-    size_t head = offsetof(struct image_partition, dirs) + 1, start = offsetof(struct image_partition, leader);
+    size_t head = offsetof(struct image_partition, dirs) + 1,
+           start = offsetof(struct image_partition, leader);
     return memcmp(&a->leader, &b->leader, head - start) == 0 &&
            memcmp(a->ids, b->ids, lists * sizeof(broker_id) + dirs) == 0;
 }

@@ -160,6 +160,8 @@ static inline broker_id partition_preferred(const struct image_partition *p)
 const struct image_topic *image_topic(const struct image *img, struct uuid id); // NULL: no such topic
 const struct image_topic *image_topic_named(const struct image *img,
                                             struct slice name); // NULL: no such topic
+// A topic whose name is `name` or differs from it only in '.' and '_'; NULL: none.
+const struct image_topic *image_topic_colliding(const struct image *img, struct slice name);
 // Walks all topics in order of creation (of appearance in the snapshot): NULL first, then the last answer;
 // NULL at the end.
 const struct image_topic *image_topic_next(const struct image *img, const struct image_topic *after);

@@ -32,16 +32,8 @@ static const void *topic_id_of(const void *value)
     return &((const struct topic_info *)value)->id;
 }
 
-static const void *topic_name_of(const void *value)
-{
-    return &((const struct topic_info *)value)->name;
-}
-
 const struct pmap_type topic_id__map = {topic_id_of, pmap_hash_uuid, pmap_equal_uuid, object_ref,
                                         topic_info__unref};
-const struct pmap_type topic_name__map = {topic_name_of, pmap_hash_slice, pmap_equal_slice, object_ref,
-                                          topic_info__unref};
-
 // ---- ACLs
 // ----------------------------------------------------------------------------------------------------
 static const void *acl_key_of(const void *value)
