@@ -5,6 +5,7 @@
 #include "core/server/api.h"
 #include "core/server/broker.h"
 #include "core/server/cluster_view.h"
+#include "core/server/controller_node.h"
 
 enum endpoint_type { ENDPOINT_BROKERS = 1, ENDPOINT_CONTROLLERS = 2 };
 
@@ -79,6 +80,37 @@ static void handle_broker(struct request *rq)
     }
 }
 
+// A controller is shown at the endpoint that it registered, else at the one that the quorum knows of it: a
+// node that looks for the active controller must find it before anybody is registered.
+static void describe_controllers(struct request *rq, const struct image *image,
+                                 struct kp_describe_cluster_response *out)
+{
+    struct quorum_description *d = arena_alloc(&rq->arena, sizeof *d);
+    quorum_describe(controller_node_quorum(rq->listener->controller_node), d);
+    size_t n = d->members_count;
+    for (const struct image_controller *c = image_controller_next(image, NULL); c != NULL;
+         c = image_controller_next(image, c)) {
+        n++;
+    }
+    out->brokers = arena_alloc(&rq->arena, (n + 1) * sizeof *out->brokers);
+    for (const struct image_controller *c = image_controller_next(image, NULL); c != NULL;
+         c = image_controller_next(image, c)) {
+        for (int32_t i = 0; i < c->endpoints_count; i++) {
+            if (slice_equal(c->endpoints[i].name, rq->ctx->listener_name)) {
+                add(out, c->id, &c->endpoints[i], SLICE_NULL, false);
+                break;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < d->members_count; i++) {
+        const struct quorum_voter *v = &d->members[i].voter;
+        if (v->endpoints_count > 0 && image_controller(image, v->id) == NULL) {
+            struct image_endpoint e = {.host = slice_str(v->endpoints[0].host), .port = v->endpoints[0].port};
+            add(out, v->id, &e, SLICE_NULL, false);
+        }
+    }
+}
+
 static void handle_controller(struct request *rq)
 {
     struct kp_describe_cluster_response out;
@@ -96,22 +128,7 @@ static void handle_controller(struct request *rq)
         refuse(rq, &out, KE_UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type");
         return;
     }
-    const struct image *image = request_image(rq);
-    size_t n = 0;
-    for (const struct image_controller *c = image == NULL ? NULL : image_controller_next(image, NULL);
-         c != NULL; c = image_controller_next(image, c)) {
-        n++;
-    }
-    out.brokers = arena_alloc(&rq->arena, n * sizeof *out.brokers);
-    for (const struct image_controller *c = image == NULL ? NULL : image_controller_next(image, NULL);
-         c != NULL; c = image_controller_next(image, c)) {
-        for (int32_t i = 0; i < c->endpoints_count; i++) {
-            if (slice_equal(c->endpoints[i].name, rq->ctx->listener_name)) {
-                add(&out, c->id, &c->endpoints[i], SLICE_NULL, false);
-                break;
-            }
-        }
-    }
+    describe_controllers(rq, request_image(rq), &out);
     out.controller_id = rq->listener->controller_id != NULL ? rq->listener->controller_id(rq) : -1;
     REQUEST_REPLY(rq, describe_cluster_response, &out);
 }

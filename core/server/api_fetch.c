@@ -15,6 +15,7 @@
 #include "core/base/mem.h"
 #include "core/protocol/gen/fetch_response.h"
 #include "core/server/api.h"
+#include "core/server/fetch_metadata.h"
 #include "core/server/broker.h"
 #include "core/server/data_plane.h"
 #include "core/server/error_map.h"
@@ -330,4 +331,5 @@ const struct request_api api_fetch = {.key = KP_API_FETCH,
                                       .version_min = KP_FETCH_REQUEST_MIN_VERSION,
                                       .version_max = KP_FETCH_REQUEST_MAX_VERSION,
                                       .advertised_min = KP_FETCH_REQUEST_MIN_VERSION,
-                                      .on_broker = handle};
+                                      .on_broker = handle,
+                                      .on_controller = fetch_metadata_handle};

@@ -423,6 +423,26 @@ static const struct request_context gone_context = {.principal_type = {(const ui
                                                     .client_host = {(const uint8_t *)"", 0},
                                                     .listener_name = {(const uint8_t *)"", 0}};
 
+void request_watch_conn(struct request *rq, struct request_watch *w)
+{
+    MUST(rq->conn != NULL);
+    w->conn = rq->conn;
+    w->next = rq->conn->watches;
+    rq->conn->watches = w;
+}
+
+void request_watch_drop(struct request_watch *w)
+{
+    for (struct request_watch **p = &w->conn->watches; *p != NULL; p = &(*p)->next) {
+        if (*p == w) {
+            *p = w->next;
+            w->conn = NULL;
+            return;
+        }
+    }
+    UNREACHABLE("a watch is in its connection's list");
+}
+
 static void closed_cb(struct node_conn *conn, int reason)
 {
     struct request_conn *c = node_conn_data(conn);
@@ -442,6 +462,12 @@ static void closed_cb(struct node_conn *conn, int reason)
             rq->cancel(rq);
         }
         rq = next;
+    }
+    while (c->watches != NULL) {
+        struct request_watch *w = c->watches;
+        c->watches = w->next;
+        w->conn = NULL;
+        w->gone(w);
     }
     if (!c->dirty) {
         rope_clear(&c->out);

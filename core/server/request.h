@@ -192,6 +192,15 @@ static inline bool request_gone(const struct request *rq)
 // ran.
 void request_post(struct request *rq, void (*cb)(struct request *rq));
 
+// Told once, on the loop, that a connection is gone; intrusive. Kept in the connection's list until then.
+struct request_watch {
+    void (*gone)(struct request_watch *w); // the watch is out of the list and may be freed
+    struct request_conn *conn;             // whose
+    struct request_watch *next;            // of the connection's list
+};
+void request_watch_conn(struct request *rq, struct request_watch *w); // rq->conn must be there
+void request_watch_drop(struct request_watch *w);                     // takes it back; `gone` is not called
+
 // ---- embedded requests (Envelope)
 // ----------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ struct request_conn {
     struct rope out;                         // replies of this turn
     struct request_conn *next_dirty;         // list of the loop
     struct node_timer throttle;              // ends a throttled client's pause
+    struct request_watch *watches;           // told when the connection is gone
     uint32_t appends;                        // produce requests of this turn that are not flushed yet
     bool dirty;                              // in the loop's list
     bool full;                               // paused because of too many unanswered requests

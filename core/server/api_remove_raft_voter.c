@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// RemoveRaftVoter (81): a voter leaves the quorum (KIP-853).
+#include "core/server/controller_api.h"
+#include "core/server/quorum_change.h"
+
+#include "core/protocol/gen/remove_raft_voter_request.h"
+#include "core/protocol/gen/remove_raft_voter_response.h"
+#include "core/server/controller_node_priv.h"
+
+static void answer(struct request *rq, enum kafka_error error, struct slice why)
+{
+    struct kp_remove_raft_voter_response out;
+    kp_remove_raft_voter_response_init(&out);
+    out.error_code = (int16_t)error;
+    out.error_message = error == KE_NONE ? SLICE_NULL : why;
+    if (error == KE_NOT_CONTROLLER && rq->embedded_cb)
+        controller_envelope_refuse(rq);
+    REQUEST_REPLY(rq, remove_raft_voter_response, &out);
+}
+
+static void change_done(void *data, int err, const char *why)
+{
+    struct request *rq = data;
+    answer(rq, quorum_change_error(err, CHANGE_REMOVE), slice_str(why));
+}
+
+static void handle_on_controller(struct request *rq)
+{
+    struct kp_remove_raft_voter_request *in = REQUEST_DECODE(rq, remove_raft_voter_request);
+    if (!in)
+        return;
+    struct controller_node *cn = rq->listener->controller_node;
+    if (!controller_node_is_serving(cn)) {
+        answer(rq, KE_NOT_CONTROLLER, slice_str("this node is not the active controller"));
+        return;
+    }
+    struct controller c;
+    controller_node_context(cn, &rq->arena, &c);
+    struct kp_remove_raft_voter_response out;
+    kp_remove_raft_voter_response_init(&out);
+    if (!controller_check_remove_voter(&c, in, &out)) {
+        REQUEST_REPLY(rq, remove_raft_voter_response, &out);
+        return;
+    }
+    quorum_remove_voter(controller_node_quorum(cn), in->voter_id, in->voter_directory_id, change_done, rq);
+}
+
+const struct request_api api_remove_raft_voter = {.key = KP_API_REMOVE_RAFT_VOTER,
+                                                  .version_min = 0,
+                                                  .version_max = 0,
+                                                  .advertised_min = 0,
+                                                  .on_broker = forward_handler,
+                                                  .on_controller = handle_on_controller};
