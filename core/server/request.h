@@ -25,6 +25,7 @@
 #include "core/base/rope.h"
 #include "core/base/slice.h"
 #include "core/base/types.h"
+#include "core/security/context.h"
 #include "core/protocol/header.h"
 
 struct broker;          // core/server/broker.h: the broker half of a node
@@ -35,18 +36,6 @@ struct request;
 struct request_conn;
 struct request_loop;
 struct request_listener;
-
-// Who asks. Kept by the connection; rebuilt for a request that came in an Envelope. The strings live as long
-// as the request.
-struct request_context {
-    struct slice principal_type; // "User"
-    struct slice principal_name; // "ANONYMOUS" without authentication
-    struct slice client_host;    // address of the client, "127.0.0.1"
-    struct slice listener_name;  // listener that the client used, "PLAINTEXT"
-    int16_t security_protocol;   // SecurityProtocol id: 0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL
-    bool token_authenticated;    // authenticated by a delegation token
-    bool forwarded;              // rebuilt from an Envelope
-};
 
 enum request_flags {
     REQUEST_PIPELINED = 1, // later requests of the connection may start before this one is answered
