@@ -34,7 +34,14 @@ void socket_tune(struct node *n, int fd, bool dialled)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
-static void on_readable(uv_poll_t *h, int status, int events)
+static bool wants_read(const struct node_conn *c)
+{
+    return c->state == CONN_OPEN && !c->paused && !c->choked && !c->starved;
+}
+
+static void set_events(struct node_conn *c, int want);
+
+static void on_event(uv_poll_t *h, int status, int events)
 {
     struct node_conn *c = h->data;
     if (c->state > CONN_FLUSHING)
@@ -54,22 +61,33 @@ static void on_readable(uv_poll_t *h, int status, int events)
         c->watching_write = false;
         conn_watch(c);
     }
-    if ((events & UV_READABLE) && c->state == CONN_OPEN)
+    if (!(events & UV_READABLE) || c->state != CONN_OPEN)
+        return;
+    if (!wants_read(c))
+        set_events(c, c->watched & ~UV_READABLE);
+    else if (!list_is_linked(&c->resume_link)) // else what was kept comes first, in this turn
         conn_read(c);
 }
 
-void conn_watch(struct node_conn *c)
+static void set_events(struct node_conn *c, int want)
 {
-    int want = 0;
-    if (c->state == CONN_OPEN && !c->paused && !c->choked && !list_is_linked(&c->resume_link))
-        want |= UV_READABLE;
-    if (c->state <= CONN_FLUSHING && c->watching_write)
-        want |= UV_WRITABLE;
     if (want == c->watched)
         return;
     c->watched = want;
-    int err = want ? uv_poll_start(&c->poll, want, on_readable) : uv_poll_stop(&c->poll);
+    int err = want ? uv_poll_start(&c->poll, want, on_event) : uv_poll_stop(&c->poll);
     MUST(err == 0);
+}
+
+// A connection that is read no further stays watched until it is readable: most are resumed before, at no
+// cost.
+void conn_watch(struct node_conn *c)
+{
+    int want = 0;
+    if (c->state == CONN_OPEN)
+        want |= wants_read(c) ? UV_READABLE : c->watched & UV_READABLE;
+    if (c->state <= CONN_FLUSHING && c->watching_write)
+        want |= UV_WRITABLE;
+    set_events(c, want);
 }
 
 static void arm_idle(struct node_conn *c)

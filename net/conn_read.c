@@ -71,6 +71,7 @@ static void starve(struct node_conn *c)
     if (list_is_linked(&c->resume_link))
         return;
     net_count(l->node, NET_MEMORY_WAITS, 1);
+    c->starved = true;
     list_add_tail(&l->starved, &c->resume_link);
     if (!node_timer_running(&l->pressure))
         node_timer_start(l, &l->pressure, NET_PRESSURE_CHECK_MS);
@@ -110,6 +111,7 @@ void conn_starved_check(struct node_loop *l)
         if (!left && c != first)
             continue;
         list_remove(it);
+        c->starved = false;
         conn_watch(c);
     }
     if (list_is_empty(&l->starved))
@@ -121,17 +123,22 @@ void conn_starved_check(struct node_loop *l)
     node_timer_start(l, &l->pressure, NET_PRESSURE_CHECK_MS);
 }
 
-static int malformed(struct node_conn *c, uint32_t length)
+static void malformed(struct node_conn *c, uint32_t length)
 {
+    struct node *n = c->loop->node;
     char host[64];
     uint16_t port;
     node_conn_peer(c, host, sizeof host, &port);
-    net_count(c->loop->node, NET_MALFORMED, 1);
-    net_log_limited(c->loop->node, &c->loop->node->limit_malformed, LOG_LEVEL_WARN,
-                    "frame length out of bounds", "peer=%s:%u length=%d max=%u", host, port, (int32_t)length,
-                    c->limits.frame_bytes_max);
+    const char *hint = "";
+    if (length >> 16 == 0x1603)
+        hint = " hint=\"the peer speaks TLS to a plain listener\"";
+    else if (length == 0x47455420 || length == 0x504f5354) // "GET ", "POST"
+        hint = " hint=\"the peer speaks HTTP\"";
+    net_count(n, NET_MALFORMED, 1);
+    net_log_limited(n, &n->limit_malformed, LOG_LEVEL_WARN, "frame length out of bounds",
+                    "peer=%s:%u length=%d max=%u%s", host, port, (int32_t)length, c->limits.frame_bytes_max,
+                    hint);
     conn_fail(c, ERR_MALFORMED);
-    return ERR_MALFORMED;
 }
 
 // The frame's whole size, its length included; 0: the length is not allowed (the connection fails).
@@ -139,7 +146,7 @@ static size_t frame_size(struct node_conn *c, const uint8_t *head)
 {
     uint32_t length = bytes_load_be32(head);
     if (length > c->limits.frame_bytes_max || length > INT32_MAX) {
-        (void)malformed(c, length);
+        malformed(c, length);
         return 0;
     }
     return (size_t)length + LENGTH_BYTES;

@@ -8,9 +8,9 @@
 #define NET_RECV_BYTES_MAX (256u << 10) // one receive into it: many small frames in one call
 #define NET_RECV_BYTES_HEAD                                                                                  \
     (16u << 10) // the same between big frames, where only the next one's head is wanted
-#define NET_BIG_FRAME_BYTES (64u << 10) // frames from here up are read into a chunk of their own
-#define NET_TURN_BYTES_MAX (8u << 20)   // received in one turn by one loop; the rest waits for the next turn
-#define NET_SMALL_SEND_BYTES 512        // shorter replies are copied together: fewer pieces than bytes saved
+#define NET_BIG_FRAME_BYTES (160u << 10) // between frames from here up little is received at a time
+#define NET_TURN_BYTES_MAX (8u << 20)    // received in one turn by one loop; the rest waits for the next turn
+#define NET_SMALL_SEND_BYTES 512         // shorter replies are copied together: fewer pieces than bytes saved
 #define NET_SENDFILE_BYTES_MIN                                                                               \
     (16u << 10) // shorter file ranges are read and leave with the rest in one writev
 #define NET_READ_PIECE_BYTES_MAX                                                                             \

@@ -155,6 +155,7 @@ struct node_conn {
     bool watching_write;   // write interest is armed
     bool above_low;        // output was above the low mark: `drained` is owed
     bool choked;           // output is above the high mark: not read further
+    bool starved;          // in loop.starved: waits for memory
     bool delivering;       // inside conn_parse
     bool accepted;         // not dialled
     int watched;           // events that uv_poll waits for now
