@@ -312,10 +312,16 @@ static int take_answer(struct controller_channel *ch, int32_t correlation, struc
         return ERR_MALFORMED;
     MUST(requests_remove(&ch->sent, r));
     r->where = IN_NONE;
+    // The timer is out of the wheel while `answer` runs, which may free or reuse the request.
+    node_timer_stop(ch->loop, &r->timer);
+    uint32_t timeout_ms = r->timeout_ms;
     enum channel_verdict v = r->answer(r, 0, r->sent_version, body);
     if (v == CHANNEL_DONE || ch->closing)
         return 0;
-    r->where = IN_QUEUE; // `answer` said that the request still lives, so its timer still runs
+    mono_us now = node_now(ch->loop);
+    if (timeout_ms)
+        node_timer_start(ch->loop, &r->timer, r->deadline > now ? (r->deadline - now) / 1000 : 0);
+    r->where = IN_QUEUE;
     requests_add(&ch->queue, r);
     return v == CHANNEL_ELSEWHERE ? ERR_NOTLEADER : ERR_AGAIN;
 }
@@ -479,6 +485,7 @@ void controller_channel_send(struct controller_channel *ch, struct channel_reque
     MUST(r->where == IN_NONE);
     r->channel = ch;
     r->timer.fire = request_deadline_cb;
+    r->deadline = node_now(ch->loop) + (mono_us)r->timeout_ms * 1000;
     if (r->timeout_ms)
         node_timer_start(ch->loop, &r->timer, r->timeout_ms);
     r->where = IN_QUEUE;

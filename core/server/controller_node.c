@@ -288,6 +288,7 @@ void controller_node_context(struct controller_node *cn, struct arena *arena, st
                                .sessions = &cn->sessions,
                                .now = node_now(cn->opts.loop),
                                .wall = node_wall(cn->opts.node),
+                               .kraft_version = cn->kraft_version,
                                .random = {random_next, cn->opts.node},
                                .arena = arena};
 }

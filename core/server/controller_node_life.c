@@ -236,6 +236,7 @@ int controller_node_create(const struct controller_node_opts *opts, struct contr
         mem_free(cn);
         return err;
     }
+    cn->kraft_version = opts->quorum->static_voters ? 0 : 1;
     cn->opts.quorum = NULL; // the caller's, not needed any more
     cn->turn_end.run = turn_end_cb;
     node_loop_add_turn_end(opts->loop, &cn->turn_end);

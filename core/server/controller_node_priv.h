@@ -34,6 +34,7 @@ struct controller_batch {
 struct controller_node {
     struct controller_node_opts opts;    // as given
     struct quorum *quorum;               // the log and its voters
+    int16_t kraft_version;              // of the quorum: 0 static voters, 1 dynamic
     enum controller_state state;         // see above
     struct image *committed;             // newest committed image; one reference
     struct image *latest;                // with what is in flight; NULL while following
