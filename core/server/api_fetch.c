@@ -105,8 +105,7 @@ static void cancel(struct request *rq)
     end(op);
 }
 
-// ---- waiting
-// -------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------
 
 static void wake(struct waiter *w)
 {
@@ -153,8 +152,7 @@ static bool park(struct fetch_op *op, int64_t have)
     return true;
 }
 
-// ---- cold bytes
-// ----------------------------------------------------------------------------------------------
+// ---- cold bytes -----------------------------------------------------------------------------------------
 
 static void read_ahead(struct node_job *j)
 {
@@ -186,8 +184,7 @@ static void start_reading(struct fetch_op *op)
     node_pool_run(op->broker->pool_short, &op->job);
 }
 
-// ---- a try
-// ---------------------------------------------------------------------------------------------------
+// ---- a try ----------------------------------------------------------------------------------------------
 
 static void read_slot(struct fetch_op *op, struct fetch_slot *s, int64_t room, bool first, time_ms wall,
                       struct wake_list *wl)
@@ -246,8 +243,7 @@ static void try_fetch(struct fetch_op *op, bool final)
     }
 }
 
-// ---- taking in
-// -----------------------------------------------------------------------------------------------
+// ---- taking in ------------------------------------------------------------------------------------------
 
 static void find_partition(struct fetch_op *op, struct fetch_slot *s)
 {

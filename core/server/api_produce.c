@@ -59,8 +59,7 @@ static void refuse(partition_answer *a, int16_t error)
     a->log_start_offset = -1;
 }
 
-// ---- the answer
-// ----------------------------------------------------------------------------------------------
+// ---- the answer -----------------------------------------------------------------------------------------
 
 static void add_endpoints(struct request *rq, struct produce_op *op)
 {
@@ -132,8 +131,7 @@ static void answer(struct produce_op *op)
     REQUEST_REPLY(rq, produce_response, &op->out);
 }
 
-// ---- waiting
-// -------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------
 
 static void end(struct produce_op *op)
 {
@@ -303,8 +301,7 @@ static void appended(struct append_op *plane)
     node_timer_start(rq->loop->loop, &op->timer, op->timeout_ms > 0 ? (uint64_t)op->timeout_ms : 0);
 }
 
-// ---- taking in
-// -----------------------------------------------------------------------------------------------
+// ---- taking in ------------------------------------------------------------------------------------------
 
 static void tell_record_errors(struct request *rq, partition_answer *a, const struct validate_rules *rules,
                                const struct validate_result *v)

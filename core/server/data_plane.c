@@ -13,8 +13,7 @@ struct append_run {
     uint32_t next;                     // next run + 1 of the bucket; 0 none
 };
 
-// ---- waking
-// --------------------------------------------------------------------------------------------------
+// ---- waking ---------------------------------------------------------------------------------------------
 
 void waiter_push(struct waiter *w, struct wake_list *wl)
 {
@@ -73,8 +72,7 @@ static void woken_task(struct node_task *t)
     atomic_store(&d->woken_posted, false); // the end of this turn runs them
 }
 
-// ---- appends
-// -------------------------------------------------------------------------------------------------
+// ---- appends --------------------------------------------------------------------------------------------
 
 void data_plane_append(struct data_plane *d, struct partition *p, struct append_entry *e)
 {

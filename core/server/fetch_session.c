@@ -57,8 +57,7 @@ int32_t fetch_sessions_count(struct fetch_sessions *c)
     return n;
 }
 
-// ---- contents
-// ------------------------------------------------------------------------------------------------
+// ---- contents -------------------------------------------------------------------------------------------
 
 static size_t make_key(uint8_t *key, bool by_id, const struct uuid *id, struct slice topic,
                        partition_id index)
@@ -133,8 +132,7 @@ static void update(struct fetch_session *s, const struct kp_fetch_request *in)
     }
 }
 
-// ---- slots
-// ---------------------------------------------------------------------------------------------------
+// ---- slots ----------------------------------------------------------------------------------------------
 
 static void evict(struct fetch_sessions *c, struct fetch_session *s)
 {

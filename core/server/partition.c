@@ -74,8 +74,7 @@ int16_t partition_check_locked(const struct partition *p, leader_epoch current_e
     return KE_NONE;
 }
 
-// ---- waking
-// --------------------------------------------------------------------------------------------------
+// ---- waking ---------------------------------------------------------------------------------------------
 
 void partition_wake_watches_locked(struct partition *p, size_t bytes, bool all, struct wake_list *wl)
 {
@@ -207,8 +206,7 @@ void partition_watch_remove(struct partition *p, struct partition_watch *w)
     mutex_unlock(&p->lock);
 }
 
-// ---- metadata
-// ------------------------------------------------------------------------------------------------
+// ---- metadata -------------------------------------------------------------------------------------------
 
 enum partition_change partition_apply(struct partition *p, const struct partition_assignment *a, time_ms now,
                                       struct wake_list *wl)

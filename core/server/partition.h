@@ -45,8 +45,7 @@ struct partition {
 struct partition *partition_ref(struct partition *p);
 void partition_unref(struct partition *p); // NULL allowed
 
-// ---- append
-// --------------------------------------------------------------------------------------------------
+// ---- append ---------------------------------------------------------------------------------------------
 
 // One validated batch on its way into the log, and what became of it.
 struct append_entry {
@@ -88,8 +87,7 @@ void partition_forget_ack(struct partition *p,
 // The flusher: everything below `flushed` is on disk, or `error`.
 void partition_flush_done(struct partition *p, log_offset flushed, int16_t error, struct wake_list *wl);
 
-// ---- fetch
-// ---------------------------------------------------------------------------------------------------
+// ---- fetch ----------------------------------------------------------------------------------------------
 
 // A parked fetch waits for this partition.
 struct partition_watch {

@@ -10,8 +10,7 @@
 
 #define REMOVAL_EVERY_MS 1000 // how precisely file.delete.delay.ms is kept
 
-// ---- removal
-// -------------------------------------------------------------------------------------------------
+// ---- removal --------------------------------------------------------------------------------------------
 
 static void doom(struct replica_manager *m, struct doomed *d, int64_t delay_ms)
 {
@@ -76,8 +75,7 @@ static void remove_due(struct replica_manager *m)
     }
 }
 
-// ---- retention
-// -----------------------------------------------------------------------------------------------
+// ---- retention ------------------------------------------------------------------------------------------
 
 static void retain(void *data, struct partition *p)
 {
@@ -115,8 +113,7 @@ static void work_retention(struct replica_manager *m)
     }
 }
 
-// ---- checkpoints and flush
-// -----------------------------------------------------------------------------------
+// ---- checkpoints and flush ------------------------------------------------------------------------------
 
 static void work_high_watermarks(struct replica_manager *m)
 {
@@ -154,8 +151,7 @@ static void work_flush(struct replica_manager *m)
     replica_manager_each(m, flush_if_wanted, m);
 }
 
-// ---- timers
-// --------------------------------------------------------------------------------------------------
+// ---- timers ---------------------------------------------------------------------------------------------
 
 static struct node_loop *upkeep_loop(struct replica_manager *m)
 {

@@ -185,8 +185,7 @@ void request_loop_fini(struct request_loop *l)
     l->free_count = 0;
 }
 
-// ---- answering
-// -----------------------------------------------------------------------------------------------
+// ---- answering ------------------------------------------------------------------------------------------
 
 struct rope *request_reply_begin(struct request *rq)
 {
@@ -285,8 +284,7 @@ void request_post(struct request *rq, void (*cb)(struct request *rq))
     node_loop_post(rq->loop->loop, &rq->post);
 }
 
-// ---- taking in
-// -----------------------------------------------------------------------------------------------
+// ---- taking in ------------------------------------------------------------------------------------------
 
 // Reads the request header in place (version 1, or 2 with tagged fields, which are skipped). ERR_MALFORMED,
 // ERR_UNSUPPORTED.
@@ -517,8 +515,7 @@ int request_accept(struct node_conn *conn, void *data)
     return 0;
 }
 
-// ---- embedded
-// ------------------------------------------------------------------------------------------------
+// ---- embedded -------------------------------------------------------------------------------------------
 
 int request_embedded(struct request_loop *loop, const struct request_listener *listener,
                      const struct request_context *ctx, struct slice bytes,

@@ -135,8 +135,7 @@ struct request {
     void (*post_cb)(struct request *rq); // of request_post
 };
 
-// ---- for handlers
-// --------------------------------------------------------------------------------------------
+// ---- for handlers ---------------------------------------------------------------------------------------
 
 // Decodes the body into a new message in the arena; NULL when it is malformed: the request is then gone
 // already, return.
@@ -190,8 +189,7 @@ struct request_watch {
 void request_watch_conn(struct request *rq, struct request_watch *w); // rq->conn must be there
 void request_watch_drop(struct request_watch *w);                     // takes it back; `gone` is not called
 
-// ---- embedded requests (Envelope)
-// ----------------------------------------------------------------------------
+// ---- embedded requests (Envelope) -----------------------------------------------------------------------
 
 // Handles a whole request (header and body, as in a frame) that came inside another one, on `loop`, as if it
 // had come on `listener` from `ctx` (copied). `cb` gets the request with the reply in rq->reply (header

@@ -27,8 +27,7 @@
 static const struct uuid dir_id = {{9, 9, 9}};
 static const char *const dirs[] = {"/data"};
 
-// ---- the image
-// -----------------------------------------------------------------------------------------------
+// ---- the image ------------------------------------------------------------------------------------------
 
 static void add_broker(struct record_list *l, struct kp_register_broker_record_broker_endpoint *e,
                        broker_id id)
@@ -103,8 +102,7 @@ static const struct image *make_image(const struct image *from)
     return image_builder_finish(b);
 }
 
-// ---- the broker
-// ----------------------------------------------------------------------------------------------
+// ---- the broker -----------------------------------------------------------------------------------------
 
 static void next_producer_id(struct broker *b, struct request *rq,
                              void (*done)(struct request *, int16_t, int64_t))
@@ -165,7 +163,6 @@ static void start_broker(void *data)
     broker_publish(&f->broker, f->image, &delta);
     arena_fini(&arena);
     image_unref(empty);
-    image_unref(f->image);
     broker_start(&f->broker);
     f->loops[0] = &f->broker.loops[0].requests;
     f->listener = (struct request_listener){.name = "PLAINTEXT",
@@ -235,6 +232,38 @@ void fixture_restart(struct fixture *f, bool clean)
     world_run(f->world, 100);
 }
 
+static void publish_change(void *data)
+{
+    struct fixture *f = data;
+    struct arena arena;
+    struct record_list list;
+    struct image_delta delta;
+    arena_init(&arena);
+    record_list_init(&list, &arena);
+    f->fill(&list);
+    struct image_builder *b = image_builder_create(f->image);
+    log_offset at = image_offset(f->image);
+    for (uint32_t i = 0; i < list.count; i++) {
+        struct errmsg msg = {""};
+        if (image_replay(b, &list.items[i], ++at, 1, &msg) != 0) {
+            fail_msg("replay: %s", msg.text);
+        }
+    }
+    struct image *next = image_builder_finish(b);
+    image_diff(f->image, next, &arena, &delta);
+    broker_publish(&f->broker, next, &delta);
+    arena_fini(&arena);
+    image_unref(f->image);
+    f->image = next;
+}
+
+void fixture_change(struct fixture *f, void (*fill)(struct record_list *l))
+{
+    f->fill = fill;
+    (void)world_call(world_host_node(f->host), publish_change, f);
+    world_run(f->world, 10);
+}
+
 void fixture_stop(struct fixture *f)
 {
     stop_broker(f, true);
@@ -247,8 +276,7 @@ void fixture_stop(struct fixture *f)
     world_free(f->world);
 }
 
-// ---- the client
-// ----------------------------------------------------------------------------------------------
+// ---- the client -----------------------------------------------------------------------------------------
 
 static int got_frame(struct node_conn *conn, uint8_t *data, size_t len)
 {
@@ -386,8 +414,7 @@ void *client_call(struct client *c, int16_t api, int16_t version, const void *bo
     return client_receive(c, api, version);
 }
 
-// ---- produce and fetch
-// ---------------------------------------------------------------------------------------
+// ---- produce and fetch ----------------------------------------------------------------------------------
 
 struct slice fixture_batch(struct fixture *f, int32_t count, int64_t producer_id, int32_t sequence)
 {
@@ -458,6 +485,7 @@ void client_send_fetch(struct client *c, log_offset offset, int32_t max_wait_ms,
     t.partitions = &p;
     t.partitions_count = 1;
     p.fetch_offset = offset;
+    p.current_leader_epoch = 0;
     p.partition_max_bytes = 1 << 20;
     client_send(c, KP_API_FETCH, 12, &in);
 }

@@ -10,6 +10,7 @@
 #include "core/base/arena.h"
 #include "core/metadata/image.h"
 #include "core/protocol/codec.h"
+#include "core/metadata/record_list.h"
 #include "core/server/broker.h"
 #include "tests/sim/world/world.h"
 
@@ -33,7 +34,8 @@ struct fixture {
     struct request_listener listener; // its listener
     struct request_loop *loops[1];    // its request loop
     struct node_listener *listening;  // its port
-    const struct image *image;        // what was published last
+    const struct image *image; // what was published last; one reference
+    void (*fill)(struct record_list *l); // of the change under way
     struct arena arena;               // decoded replies; lives until fixture_stop
     struct broker_ops ops;            // actions that the broker asks for
     int64_t next_producer_id;         // what ops hands out
@@ -45,6 +47,8 @@ struct fixture {
 void fixture_start(struct fixture *f, uint64_t seed);
 void fixture_stop(struct fixture *f);                // clean stop and end
 void fixture_restart(struct fixture *f, bool clean); // the same disk; unclean: the process dies
+// The image moves on by the records that `fill` adds. At the next offset.
+void fixture_change(struct fixture *f, void (*fill)(struct record_list *l));
 struct client *fixture_connect(struct fixture *f, unsigned number);
 
 // Sends a request (body encoded by its type) and does not wait.
