@@ -164,12 +164,15 @@ class File:
         self.stack = []  # (indent, struct) from outer to inner
         self.last = None  # last field, whose struct an indented line opens
         self.comment = []  # comment lines since the last blank line
+        self.purpose = None  # first block of comments: what the file is about
         self.api_head = None
         for number, line in enumerate(self.path.read_text().splitlines(), 1):
             self.line(line, f"{path}:{number}")
 
     def line(self, line, where):
         if not line.strip():
+            text = self.take_comment()
+            self.purpose = text if self.purpose is None else self.purpose
             return
         if line.lstrip().startswith("#"):
             self.comment.append(line.strip("# "))
@@ -196,13 +199,13 @@ class File:
                 api.flexible, api.listeners = head["flexible"], head["listeners"]
             api.forwarded, api.cluster_action = "forwarded" in head, "cluster-action" in head
             self.apis.append(api)
-            self.api_head = (words[1], head, self.take_comment())
+            self.api_head = (words[1], head, self.take_comment() or self.purpose)
         elif kind in ("request", "response"):
             name, head, comment = self.api_head
             self.open(Message(name + kind.title() + "Data", kind, head["key"], head["versions"], head["flexible"], comment))
         elif kind in ("metadata", "group", "transaction", "share", "remote", "data"):
             head = parse_head(words[2:], where)
-            self.open(Message(words[1], kind, head["key"], head["versions"], head["flexible"], self.take_comment()))
+            self.open(Message(words[1], kind, head["key"], head["versions"], head["flexible"], self.take_comment() or self.purpose))
         else:
             raise SchemaError(f"{where}: unknown declaration {kind}")
 
