@@ -119,14 +119,14 @@ bad=$?
 count format $((bad == 0)) $((bad != 0))
 
 say "address and undefined behaviour sanitizers"
-build build-asan -Db_sanitize=address,undefined -Db_lundef=false --optimization=1
+build build-asan -Db_sanitize=address,undefined -Db_lundef=false -Dwerror=false --optimization=1
 ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 unit build-asan asan --suite quick --timeout-multiplier 6
 say "thread sanitizer"
-build build-tsan -Db_sanitize=thread -Db_lundef=false --optimization=1
+build build-tsan -Db_sanitize=thread -Db_lundef=false -Dwerror=false --optimization=1
 TSAN_OPTIONS=halt_on_error=1 unit build-tsan tsan --suite threads --timeout-multiplier 6
 
 say "fuzzing, half a minute a parser"
-CC=clang build build-fuzz -Dfuzzing=true -Db_lundef=false -Db_sanitize=address,undefined --optimization=1
+CC=clang build build-fuzz -Dfuzzing=true -Db_lundef=false -Db_sanitize=address,undefined -Dwerror=false --optimization=1
 for f in build-fuzz/tests/fuzz/fuzz_*; do
     [ -x "$f" ] && [ -f "$f" ] || continue
     name=$(basename "$f")
