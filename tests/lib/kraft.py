@@ -38,25 +38,43 @@ def random_uuid():
     return subprocess.check_output([tool('kraft-format'), 'random-uuid'], text=True).strip()
 
 
-def api_versions(port, timeout=2.0):
-    """The raw answer to ApiVersions v0; raises OSError while nobody answers."""
-    request = b'\x00\x00\x00\x0e\x00\x12\x00\x00\x00\x00\x00\x07\x00\x04ping'
+def call(port, api, version, body, timeout=2.0):
+    """One request with a header of the old form (v1); the answer without its correlation id. OSError while nobody answers."""
+    request = api.to_bytes(2, 'big') + version.to_bytes(2, 'big') + b'\x00\x00\x00\x07\x00\x04ping' + body
     with socket.create_connection((HOST, port), timeout=timeout) as s:
         s.settimeout(timeout)
-        s.sendall(request)
-        head = b''
-        while len(head) < 4:
-            more = s.recv(4 - len(head))
-            if not more:
-                raise OSError('closed')
-            head += more
-        size, body = int.from_bytes(head, 'big'), b''
-        while len(body) < size:
-            more = s.recv(size - len(body))
-            if not more:
-                raise OSError('closed')
-            body += more
-        return body
+        s.sendall(len(request).to_bytes(4, 'big') + request)
+        size = int.from_bytes(receive(s, 4), 'big')
+        return receive(s, size)[4:]
+
+
+def receive(s, size):
+    got = b''
+    while len(got) < size:
+        more = s.recv(size - len(got))
+        if not more:
+            raise OSError('closed')
+        got += more
+    return got
+
+
+def api_versions(port, timeout=2.0):
+    """[(api key, minimum, maximum)] of a listener."""
+    answer = call(port, 18, 0, b'', timeout)
+    count = int.from_bytes(answer[2:6], 'big')
+    return [tuple(int.from_bytes(answer[6 + 6 * i + 2 * k:8 + 6 * i + 2 * k], 'big') for k in range(3)) for i in range(count)]
+
+
+def live_brokers(port):
+    """Node ids that Metadata lists: registered and not fenced."""
+    answer, ids, at = call(port, 3, 1, b'\0\0\0\0'), [], 4
+    for _ in range(int.from_bytes(answer[0:4], 'big')):
+        ids.append(int.from_bytes(answer[at:at + 4], 'big'))
+        at += 4
+        at += 2 + int.from_bytes(answer[at:at + 2], 'big') + 4
+        rack = int.from_bytes(answer[at:at + 2], 'big', signed=True)
+        at += 2 + max(rack, 0)
+    return ids
 
 
 def wait_for(what, condition, seconds=20.0, step=0.01):
@@ -117,12 +135,13 @@ class Node:
         return self
 
     def wait_answer(self, seconds=20.0):
+        """Until a controller answers, or a broker is live: registered, caught up and unfenced."""
         port = self.port if 'broker' in self.roles else self.controller_port
 
         def answers():
             assert self.process.poll() is None, f'node {self.id} ended with {self.process.returncode}:\n{self.log_tail()}'
             try:
-                return api_versions(port)
+                return self.id in live_brokers(port) if 'broker' in self.roles else api_versions(port)
             except OSError:
                 return None
         wait_for(f'answer of node {self.id}', answers, seconds)
