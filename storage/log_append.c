@@ -55,8 +55,12 @@ static int roll_at(struct partition_log *log, log_offset base, time_ms now, stru
     if (base == old->base) // nothing in it: it is what a new one would be
         return 0;
     int rc = 0;
-    if (plog__load(&log->recovery_on_disk) >
-        base) // after a truncation: else recovery would not look at the new segment
+    if (old->cut_unsynced) // what was cut off must not come back in front of the new segment
+        rc = plog_flush_all(log, msg);
+    // After a truncation the checkpoint may say that all of the old segment is on disk: recovery would not
+    // look at it.
+    log_offset on_disk = plog__load(&log->recovery_on_disk);
+    if (rc == 0 && on_disk >= base && on_disk > plog__load(&log->recovery))
         rc = log_dir_checkpoint(log->dir, msg);
     if (rc)
         return rc;
@@ -216,7 +220,11 @@ static int append_runs(struct partition_log *log, const struct slice *batches, u
         struct segment *s = plog__active(log);
         const uint8_t *first = batches[at].data;
         if (must_roll(log, s, first, batches[at].len, now)) {
-            int rc = roll_at(log, batch_base_offset(first), now, msg);
+            // Segments follow each other without a gap, so that recovery can tell when the end of one was
+            // lost.
+            log_offset end = plog__load(&log->end);
+            int rc = roll_at(log, batch_last_offset(first) - end > INT32_MAX ? batch_base_offset(first) : end,
+                             now, msg);
             if (rc)
                 return rc;
             out->rolled = s != plog__active(log);

@@ -175,6 +175,15 @@ static int make_dirs(struct vfs *fs, const char *path, struct errmsg *msg)
         memcpy(part, path, i);
         part[i] = 0;
         int rc = fs->ops->mkdir(fs, part);
+        if (rc == 0) { // its name must survive as well as what will be in it
+            char *slash = strrchr(part, '/');
+            char keep = slash && slash > part ? *slash : 0;
+            if (keep)
+                *slash = 0;
+            rc = fs->ops->sync_dir(fs, keep ? part : slash ? "/" : ".");
+            if (keep)
+                *slash = keep;
+        }
         if (rc && rc != ERR_EXISTS)
             return err_set(msg, rc, "cannot make the directory %s: %s", part, err_text(rc));
     }

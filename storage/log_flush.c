@@ -13,7 +13,7 @@
 
 static bool segment_dirty(const struct segment *s)
 {
-    return s->synced < s->size || s->index_unsynced;
+    return s->synced < s->size || s->cut_unsynced || s->index_unsynced;
 }
 
 // Opens the side file of a segment for the sync; one that is not there is none to sync.
@@ -35,7 +35,7 @@ static int take_segment(struct partition_log *log, struct plog_flush *f, const s
 {
     struct segment *s = log->loaded->segments[i];
     int rc = 0;
-    if (s->synced < s->size) {
+    if (s->synced < s->size || s->cut_unsynced) {
         rc = segment_open(s, at, 0, &f->files[f->count], NULL);
         f->count += rc == 0;
     }
@@ -124,6 +124,7 @@ int plog_flush_end(struct plog_flush *f, struct errmsg *msg)
             struct segment *s = l->segments[i];
             bool was_active = s->base == f->active;
             s->synced = was_active ? (f->size > s->synced ? f->size : s->synced) : s->size;
+            s->cut_unsynced = false;
             if (!was_active || i + 1 == l->count)
                 s->index_unsynced = false;
         }

@@ -71,14 +71,14 @@ static int last_end(struct partition_log *log, unsigned i, struct vfs_file *file
     batch_scan_fini(&scan);
     if (rc == ERR_NOTFOUND)
         rc = 0;
-    return rc == ERR_AGAIN
-               ? err_set(msg, ERR_CORRUPT, "%s-%d: segment %lld is cut off at byte %llu", log->topic,
-                         (int)log->partition, (long long)s->base, (unsigned long long)*out)
-               : rc;
+    if (rc && rc != ERR_BUSY)
+        rc = err_set(msg, rc == ERR_AGAIN ? ERR_CORRUPT : rc, "%s-%d: segment %lld has no batch at byte %llu",
+                     log->topic, (int)log->partition, (long long)s->base, (unsigned long long)*out);
+    return rc;
 }
 
-static int read_segment(struct partition_log *log, unsigned i, const struct plog_read_args *args,
-                        struct plog_range *out, struct errmsg *msg)
+static int try_segment(struct partition_log *log, unsigned i, const struct plog_read_args *args,
+                       struct plog_range *out, struct errmsg *msg)
 {
     struct log_loaded *l = log->loaded;
     struct segment *s = l->segments[i];
@@ -120,6 +120,26 @@ static int read_segment(struct partition_log *log, unsigned i, const struct plog
     else if (out->next_offset > args->offset)
         plog__hint(log, out->next_offset, s->base, end);
     return rc;
+}
+
+// An index has no checksum: one that leads to no batch is made anew, once.
+static int read_segment(struct partition_log *log, unsigned i, const struct plog_read_args *args,
+                        struct plog_range *out, struct errmsg *msg)
+{
+    int rc = try_segment(log, i, args, out, msg);
+    if (rc != ERR_CORRUPT || i + 1 == log->loaded->count)
+        return rc;
+    struct segment *s = log->loaded->segments[i];
+    char dir[LAYOUT_PATH_BYTES];
+    struct segment_place at;
+    plog__place(log, dir, &at);
+    plog__hints_clear(log);
+    rc = segment_rebuild_index(s, &at, log->config->index_interval_bytes, msg);
+    if (rc)
+        return rc;
+    if (segment_write_indexes(s, &at, NULL) == 0) // where it cannot be written, memory does
+        log->loaded->names_unsynced = true;
+    return try_segment(log, i, args, out, msg);
 }
 
 int plog_read(struct partition_log *log, const struct plog_read_args *args, struct plog_range *out,

@@ -22,6 +22,7 @@ struct recovery {
     struct partition_log *log;
     struct plog_recovery *report;
     struct segment_place at;
+    unsigned first;           // first segment that is read
     log_offset next;          // offset after the last good batch
     leader_epoch epoch;       // of it
     struct txn_index aborted; // of the segment being read
@@ -128,9 +129,11 @@ static int finish_closed(struct recovery *r, struct segment *s, struct errmsg *m
 {
     sparse_index_close(s->index, s->base);
     s->max_timestamp = s->index->max_timestamp;
+    s->index_unsynced = true; // what is right in memory need not be on the disk
     int rc = 0;
     if (!same_indexes(s, &r->at)) {
         r->report->indexes_rebuilt++;
+        r->log->loaded->names_unsynced = true;
         rc = segment_write_indexes(s, &r->at, msg);
     }
     if (rc == 0 && (r->aborted.count || s->has_aborted)) {
@@ -145,6 +148,36 @@ static int finish_closed(struct recovery *r, struct segment *s, struct errmsg *m
 
 // ---- the cut
 // -------------------------------------------------------------------------------------------------
+// Later segments cannot follow a log that ends in segment `at`: they are set aside whole.
+static int drop_after(struct recovery *r, unsigned at, struct errmsg *msg)
+{
+    struct log_loaded *l = r->log->loaded;
+    l->names_unsynced = true;
+    while (l->count > at + 1) {
+        struct segment *later = l->segments[l->count - 1];
+        struct salvage_args args = {
+            .at = &r->at, .dir = r->log->dir, .base = later->base, .size = later->size, .next = r->next};
+        struct salvage kept;
+        file_cache_close(r->at.files, &later->file);
+        int rc = log_salvage_segment(&args, &kept, msg);
+        if (rc)
+            return rc;
+        if (!r->report->cut || !r->report->kept_as[0])
+            (void)snprintf(r->report->kept_as, sizeof(r->report->kept_as), "%s", kept.name);
+        if (!r->report->cut) {
+            r->report->cut_segment = later->base;
+            r->report->cut_pos = 0;
+        }
+        r->report->cut = true;
+        r->report->segments_dropped++;
+        r->report->cut_bytes += later->size;
+        r->report->batches_after += kept.batches;
+        segment_free(later, r->at.files);
+        l->count--;
+    }
+    return 0;
+}
+
 static int cut(struct recovery *r, unsigned at, struct errmsg *msg)
 {
     struct log_loaded *l = r->log->loaded;
@@ -162,25 +195,21 @@ static int cut(struct recovery *r, unsigned at, struct errmsg *msg)
     r->report->cut_bytes = s->size - r->end;
     r->report->batches_after = kept.batches;
     (void)snprintf(r->report->kept_as, sizeof(r->report->kept_as), "%s", kept.name);
-    while (l->count > at + 1) { // later segments cannot follow a log that ends here
-        struct segment *later = l->segments[l->count - 1];
-        args = (struct salvage_args){
-            .at = &r->at, .dir = r->log->dir, .base = later->base, .size = later->size, .next = r->next};
-        file_cache_close(r->at.files, &later->file);
-        rc = log_salvage_segment(&args, &kept, msg);
-        if (rc)
-            return rc;
-        if (!r->report->kept_as[0])
-            (void)snprintf(r->report->kept_as, sizeof(r->report->kept_as), "%s", kept.name);
-        r->report->segments_dropped++;
-        r->report->cut_bytes += later->size;
-        r->report->batches_after += kept.batches;
-        segment_free(later, r->at.files);
-        l->count--;
-    }
     s->size = r->end;
-    l->names_unsynced = true;
-    return 0;
+    return drop_after(r, at, msg);
+}
+// A segment that was finished as a closed one is the last one after all.
+static int reopen_closed(struct recovery *r, unsigned i, struct errmsg *msg)
+{
+    struct log_loaded *l = r->log->loaded;
+    struct segment *s = l->segments[i];
+    log_offset next;
+    int rc = plog__index(r->log, i, true, false, msg);
+    if (rc == 0)
+        rc = segment_scan_tail(s, &r->at, &next, msg);
+    if (rc == 0 && s->has_aborted)
+        rc = txn_index_load(&l->aborted, r->at.fs, r->at.dir, s->base, msg);
+    return rc;
 }
 
 static int recover_segment(struct recovery *r, unsigned i, log_offset intact_below, struct errmsg *msg)
@@ -192,14 +221,16 @@ static int recover_segment(struct recovery *r, unsigned i, log_offset intact_bel
     if (rc)
         return rc;
     s->synced = 0;
-    if (i > 0 && s->base < r->next) { // begins inside the one before: not a part of this log
-        segment_index_make(s);
-        r->end = 0;
-        r->bad = true;
-        r->torn = false;
-    } else {
+    bool gap = i > r->first && s->base > r->next &&
+               !r->log->config->cleanup_compact; // compaction leaves gaps, nothing else does
+    bool apart = i > 0 && (s->base < r->next ||
+                           gap); // begins inside the one before, or batches between the two are lost
+    if (!apart) {
         r->next = r->next > s->base ? r->next : s->base;
         rc = read_segment(r, s, file, s->size, msg);
+    } else {
+        r->end = 0;
+        r->bad = true;
     }
     vfs_file_unref(file);
     if (rc == 0 && r->bad && r->next < intact_below)
@@ -209,6 +240,10 @@ static int recover_segment(struct recovery *r, unsigned i, log_offset intact_bel
                        "changed data that this node has promised to keep",
                        r->at.dir, (long long)s->base, (unsigned long long)r->end, (long long)r->next,
                        (long long)intact_below);
+    if (rc == 0 && apart) { // the one before is the last that counts: make it the active one
+        rc = drop_after(r, i - 1, msg);
+        return rc ? rc : reopen_closed(r, i - 1, msg);
+    }
     if (rc == 0 && r->bad)
         rc = cut(r, i, msg);
     if (rc)
@@ -229,11 +264,19 @@ int plog__recover(struct partition_log *log, log_offset intact_below, struct plo
     struct recovery r = {.log = log, .report = report, .epoch = -1};
     plog__place(log, dir, &r.at);
     report->scanned = true;
-    unsigned first = plog__segment_index(log, plog__load(&log->recovery));
+    // A recovery point that is a segment's base says nothing of the side files of the one before: they are
+    // written at the roll.
+    log_offset point = plog__load(&log->recovery);
+    r.first = plog__segment_index(log, point > 0 ? point - 1 : 0);
     if (l->count)
-        r.next = l->segments[first]->base;
+        r.next = l->segments[r.first]->base;
+    if (r.next < plog__load(&log->recovery)) {
+        plog__store(&log->recovery,
+                    r.next); // what is read may not be synced, whatever an old checkpoint says
+        log_dir__touch(log->dir, false);
+    }
     int rc = plog__producers_rebuild(log, r.next, r.next, msg);
-    for (unsigned i = first; i < l->count && rc == 0; i++)
+    for (unsigned i = r.first; i < l->count && rc == 0; i++)
         rc = recover_segment(&r, i, intact_below, msg);
     txn_index_fini(&r.aborted);
     if (rc)
@@ -302,14 +345,15 @@ static int load_tail(struct partition_log *log, struct errmsg *msg)
     return rc ? rc : plog__producers_rebuild(log, next, next, msg);
 }
 
-// Epochs from the batches' headers: the file is missing or cannot be read.
-static int rebuild_epochs(struct partition_log *log, struct errmsg *msg)
+// Epochs from the batches' headers below `upto`: the file is missing, cannot be read, or knows only later
+// ones.
+static int rebuild_epochs(struct partition_log *log, log_offset upto, struct errmsg *msg)
 {
     struct log_loaded *l = log->loaded;
     char dir[LAYOUT_PATH_BYTES];
     struct segment_place at;
     plog__place(log, dir, &at);
-    for (unsigned i = 0; i < l->count; i++) {
+    for (unsigned i = 0; i < l->count && l->segments[i]->base < upto; i++) {
         struct vfs_file *file;
         int rc = segment_open(l->segments[i], &at, 0, &file, msg);
         if (rc)
@@ -318,7 +362,7 @@ static int rebuild_epochs(struct partition_log *log, struct errmsg *msg)
         batch_scan_init(&scan, file, 0, l->segments[i]->size, NULL, BATCH_SCAN_LONG_BYTES);
         const uint8_t *b;
         size_t len;
-        while ((rc = batch_scan_header(&scan, &b, &len)) == 0) {
+        while ((rc = batch_scan_header(&scan, &b, &len)) == 0 && batch_base_offset(b) < upto) {
             plog__note_epoch(log, b);
             batch_scan_skip(&scan, len);
         }
@@ -345,7 +389,7 @@ static int load_epochs(struct partition_log *log, struct errmsg *msg)
         mem_free(text);
     }
     if (rc == ERR_NOTFOUND || rc == ERR_CORRUPT)
-        return rebuild_epochs(log, msg);
+        return rebuild_epochs(log, INT64_MAX, msg);
     return rc ? err_set(msg, rc, "%s", why.text) : 0;
 }
 
@@ -422,6 +466,12 @@ int plog__load_files(struct partition_log *log, bool clean, log_offset intact_be
         return plog_truncate_fully(log, start, msg);
     if (plog__load(&log->recovery) > end)
         plog__store(&log->recovery, end);
+    // The epoch file follows the log start at once, its checkpoint does not: after a crash the start may be
+    // an earlier one.
+    if (end > start && (l->epochs.count == 0 || l->epochs.list[0].start > start))
+        rc = rebuild_epochs(log, l->epochs.count ? l->epochs.list[0].start : end, msg);
+    if (rc)
+        return rc;
     epoch_cache_truncate_end(&l->epochs, end);
     epoch_cache_truncate_start(&l->epochs, start);
     plog__snapshots_remove_above(log, end);

@@ -63,12 +63,17 @@ static int cut_active(struct partition_log *log, const struct segment_place *at,
     uint64_t pos;
     log_offset batch_base;
     rc = segment_find(s, file, offset, false, &pos, &batch_base);
+    if (rc == 0 && batch_base >= 0 && batch_base < plog__load(&log->start)) {
+        vfs_file_unref(file);
+        return ERR_RANGE; // nothing from the log start on would be left
+    }
     if (rc == 0 && pos < s->size) {
         rc = at->fs->ops->truncate(file, pos);
         if (rc == 0) {
             log->size -= s->size - pos;
             s->size = pos;
             s->synced = s->synced < pos ? s->synced : pos;
+            s->cut_unsynced = true;
         }
     }
     vfs_file_unref(file);
@@ -137,9 +142,14 @@ int plog_truncate_to(struct partition_log *log, log_offset offset, struct errmsg
     log->changed = true;
     log_dir__touch(log->dir, false);
     struct log_loaded *l = log->loaded;
-    if (l->count == 0 || offset < l->segments[0]->base)
+    log_offset start = plog__load(&log->start);
+    if (l->count == 0 || offset <= start)
         return plog_truncate_fully(log, offset, msg);
     rc = truncate_to(log, offset, msg);
+    if (rc == ERR_RANGE)
+        return plog_truncate_fully(log, start, msg);
+    if (rc == ERR_NOSPACE)
+        rc = ERR_IO; // half done, it cannot go on from here
     return rc ? plog__failed(log, rc, msg, "cannot truncate") : 0;
 }
 
@@ -165,6 +175,8 @@ int plog_truncate_fully(struct partition_log *log, log_offset offset, struct err
         if (rc)
             rc = err_set(msg, rc, "cannot sync the directory %s: %s", dir, err_text(rc));
     }
+    if (rc == ERR_NOSPACE)
+        rc = ERR_IO; // half done, it cannot go on from here
     if (rc)
         return plog__failed(log, rc, msg, "cannot empty the log");
     epoch_cache_clear(&l->epochs);
@@ -182,10 +194,13 @@ int plog_truncate_fully(struct partition_log *log, log_offset offset, struct err
         return 0;
     struct segment *s;
     rc = plog__new_segment(log, offset, created, &s, msg);
-    if (rc)
-        return plog__failed(log, rc, msg, "cannot begin the log anew");
-    plog__segment_add(log, s);
-    return 0;
+    if (rc == 0) {
+        plog__segment_add(log, s);
+        rc = at.fs->ops->sync_dir(at.fs, dir); // its name is all that tells where the log goes on
+        if (rc)
+            (void)err_set(msg, rc, "cannot sync the directory %s: %s", dir, err_text(rc));
+    }
+    return rc ? plog__failed(log, rc, msg, "cannot begin the log anew") : 0;
 }
 
 int plog_advance_start(struct partition_log *log, log_offset offset, struct errmsg *msg)

@@ -26,6 +26,7 @@ struct segment {
     struct sparse_index *index; // in memory, or NULL
     bool offsets_loaded;        // `index` has the offset index
     bool times_loaded;          // `index` has the time index
+    bool cut_unsynced;          // was cut since the last sync
     bool index_unsynced;        // index files were written and not synced
     bool has_aborted;           // there is a .txnindex
 };
