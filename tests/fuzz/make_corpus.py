@@ -51,7 +51,14 @@ def metadata_records(v):
             yield bytes([1, line["api_key"], line["version"]]) + bytes.fromhex(line["hex"])
 
 
-TARGETS = (requests, responses, metadata_records)
+def batch(v):
+    """A byte of choices, then a batch of the vectors."""
+    for number, line in enumerate(v.lines("batches")):
+        for choice in (1, 3, number * 37 & 255):
+            yield bytes([choice]) + bytes.fromhex(line["hex"])
+
+
+TARGETS = (requests, responses, metadata_records, batch)
 
 
 def main():
