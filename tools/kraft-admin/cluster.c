@@ -72,7 +72,7 @@ static const char *const unregister_options[] = {"broker=", NULL};
 
 const struct admin_verb cluster_verbs[] = {
     {"cluster", cluster_options, "show the nodes",
-     "  --controllers    the controllers instead of the brokers\n"
+     "  --controllers    the controllers instead of the brokers; only a controller's listener tells them\n"
      "\n"
      "Example:\n"
      "  kraft-admin cluster --bootstrap-server localhost:9092\n",

@@ -116,7 +116,7 @@ static int configs_describe(struct admin *a)
     if (status)
         return status;
     json_t *rows = json_array();
-    table_init(&t, "KEY|VALUE|FROM|");
+    table_init(&t, docs ? "KEY|VALUE|FROM|MEANING" : "KEY|VALUE|FROM");
     for (int32_t i = 0; i < r.results[0].configs_count; i++) {
         const struct kp_describe_configs_response_describe_configs_resource_result *c =
             &r.results[0].configs[i];
@@ -135,7 +135,8 @@ static int configs_describe(struct admin *a)
         else
             table_add(&t, SLICE_FMT, SLICE_ARG(c->value));
         table_add(&t, "%s", source_name(c->config_source));
-        table_add(&t, SLICE_FMT, SLICE_ARG(docs ? c->documentation : SLICE_LIT("")));
+        if (docs)
+            table_add(&t, SLICE_FMT, SLICE_ARG(c->documentation));
     }
     if (a->json) {
         (void)admin_print_json(rows);
