@@ -79,10 +79,12 @@ static void check_log(struct server *s)
 
 static void check_image(struct server *s, const struct image *img, log_offset end)
 {
-    struct image_hash h = image_hash_of(img);
     struct cluster *c = s->c;
     if (image_offset(img) + 1 != end)
         fail_msg("server %u: image of another offset", s->number);
+    if (c->bytes_proposed > 500000 && end % 64 != 0)
+        return;
+    struct image_hash h = image_hash_of(img);
     for (size_t i = c->images_count; i > 0 && i + 400 > c->images_count; i--) {
         if (c->images[i - 1].end != end)
             continue;
@@ -426,6 +428,7 @@ int cluster_propose_bytes(struct cluster *c, size_t bytes)
     struct server *s = &c->servers[leader];
     struct attempt *a = calloc(1, sizeof *a);
     *a = (struct attempt){c, s, c->proposed++, bytes, 0, 0};
+    c->bytes_proposed += bytes;
     (void)world_call(world_host_node(s->host), propose_inside, a);
     int err = a->err;
     if (err) {
