@@ -58,7 +58,31 @@ def batch(v):
             yield bytes([choice]) + bytes.fromhex(line["hex"])
 
 
-TARGETS = (requests, responses, metadata_records, batch)
+def raft_messages(v):
+    """One of each kind of frame on a quorum connection, without its length."""
+    def text(t):
+        return struct.pack(">H", len(t)) + t
+
+    directory = bytes(range(16))
+    server = struct.pack(">QBi", 7, 1, 3) + directory + struct.pack(">hhB", 0, 1, 1) + text(b"CONTROLLER") + text(b"localhost") + struct.pack(">H", 9093)
+    manifest = struct.pack(">qiQ", 120, 3, 4096)
+    for kind in (1, 2):
+        yield struct.pack(">BH", kind, 1) + text(b"4L6g3nShT-eMCtK--X86sw") + struct.pack(">i", 3) + directory + struct.pack(">QQB", 7, 8, 1)
+    yield b"\x03\x02" + text(b"another cluster")
+    yield struct.pack(">BQQQQI", 4, 5, 9, 4, 8, 0)
+    for line in v.lines("batches"):
+        if "hex" in line:
+            yield struct.pack(">BQQQQI", 4, 5, 9, 4, 8, 1) + bytes.fromhex(line["hex"])
+    yield struct.pack(">BBQQQHH", 5, 2, 5, 0, 10, 1, 900)
+    yield struct.pack(">BBQQQQB", 6, 2, 6, 7, 10, 5, 2)
+    yield struct.pack(">BBQBHH", 7, 2, 6, 1, 1, 900)
+    yield struct.pack(">BQQQQ", 8, 6, 100, 5, 90) + manifest + struct.pack(">I", 1) + server
+    yield struct.pack(">BQQQ", 9, 6, 100, 5)
+    yield struct.pack(">BqiQI", 10, 120, 3, 1024, 65536)
+    yield struct.pack(">BqiQQ", 11, 120, 3, 1024, 4096) + b"x" * 100
+
+
+TARGETS = (raft_messages, requests, responses, metadata_records, batch)
 
 
 def main():

@@ -14,7 +14,8 @@
 
 static struct cluster *three_running(uint64_t seed, uint32_t snapshot_bytes)
 {
-    struct cluster *c = cluster_new(seed, &(struct cluster_opts){.voters = 3, .dynamic = true, .snapshot_bytes = snapshot_bytes});
+    struct cluster *c = cluster_new(
+        seed, &(struct cluster_opts){.voters = 3, .dynamic = true, .snapshot_bytes = snapshot_bytes});
     cluster_start_all(c);
     assert_true(cluster_wait_active(c, 10000));
     assert_true(cluster_commit(c, 10, 2000));
@@ -32,7 +33,8 @@ static struct quorum *follower_of(struct cluster *c)
     return c->servers[(cluster_active(c) + 1) % 3].q;
 }
 
-// ---- feeding a member messages as if from a peer ---------------------------------------------------------------
+// ---- feeding a member messages as if from a peer
+// ---------------------------------------------------------------
 struct feed {
     struct quorum *q;
     struct strbuf body;
@@ -45,7 +47,8 @@ static void feed_inside(void *data)
     struct feed *f = data;
     struct link *l = NULL;
     raft_id from = f->q->seen_leader;
-    LIST_FOR_EACH(it, &f->q->transport.links) {
+    LIST_FOR_EACH(it, &f->q->transport.links)
+    {
         struct link *x = LIST_ENTRY(it, struct link, node);
         if (x->ready && (x->peer->id == from || from == 0 || from == f->q->self))
             l = x;
@@ -97,7 +100,8 @@ static void add_batch(struct entries *e, uint8_t *bytes, size_t size, bool libra
     e->next = batch_next_offset(copy);
 }
 
-// A config record of the default broker resource: frame 1, record 4, version 0, type 4, name "", key "a", value "b", no tags.
+// A config record of the default broker resource: frame 1, record 4, version 0, type 4, name "", key "a",
+// value "b", no tags.
 static void add_command(struct entries *e)
 {
     static const uint8_t value[] = {1, 4, 0, 4, 1, 2, 'a', 2, 'b', 0};
@@ -132,7 +136,8 @@ static void put_append(struct rope *frame, struct quorum *q, const struct entrie
     wire_put_append(frame, &w, e->batches);
 }
 
-// ---- 1 to 6 ----------------------------------------------------------------------------------------------------
+// ---- 1 to 6
+// ----------------------------------------------------------------------------------------------------
 static void rule_1_the_library_is_configured_before_it_starts(void **state)
 {
     (void)state;
@@ -218,7 +223,8 @@ static void rule_5_the_library_and_the_log_end_at_the_same_entry(void **state)
     cluster_free(c);
 }
 
-// ---- 7 ---------------------------------------------------------------------------------------------------------
+// ---- 7
+// ---------------------------------------------------------------------------------------------------------
 static void rule_7_what_is_not_good_closes_the_connection_and_never_reaches_the_library(void **state)
 {
     (void)state;
@@ -230,7 +236,8 @@ static void rule_7_what_is_not_good_closes_the_connection_and_never_reaches_the_
         struct rope frame;
         add_command(&e);
         add_command(&e);
-        uint8_t *first = (uint8_t *)(uintptr_t)e.batches[0].data, *second = (uint8_t *)(uintptr_t)e.batches[1].data;
+        uint8_t *first = (uint8_t *)(uintptr_t)e.batches[0].data,
+                *second = (uint8_t *)(uintptr_t)e.batches[1].data;
         switch (what) {
         case 0:
             first[70] ^= 1; // CRC
@@ -289,8 +296,10 @@ static void rule_7_a_configuration_out_of_bounds_is_refused(void **state)
     cluster_free(c);
 }
 
-// ---- 8, 9, 10 --------------------------------------------------------------------------------------------------
-// Two changes in the middle of one message: each is noted at its own index, the first one as committed before the second.
+// ---- 8, 9, 10
+// -------------------------------------------------------------------------------------------------- Two
+// changes in the middle of one message: each is noted at its own index, the first one as committed before the
+// second.
 static void rule_8_a_message_is_cut_in_front_of_each_change(void **state)
 {
     (void)state;
@@ -343,7 +352,8 @@ static void rule_9_a_message_from_before_our_snapshot_begins_at_the_snapshot(voi
     struct quorum *q = follower_of(c);
     assert_true(q->raft.trail.snapshot.index > 3);
     raft_index last = raft_last_index(&q->raft);
-    struct wire_append w = {.term = q->raft.current_term, .prev_index = 2, .prev_term = 1, .leader_commit = last};
+    struct wire_append w = {
+        .term = q->raft.current_term, .prev_index = 2, .prev_term = 1, .leader_commit = last};
     struct rope frame;
     rope_init(&frame);
     wire_put_append(&frame, &w, NULL);
@@ -384,8 +394,10 @@ static void rule_10_a_member_that_is_not_yet_a_voter_gives_its_vote(void **state
     cluster_free(c);
 }
 
-// ---- 11, 12 ----------------------------------------------------------------------------------------------------
-// A member that lags by several MiB gets them in messages of 1 MiB at most (the frame limit of the listener is far below the whole).
+// ---- 11, 12
+// ---------------------------------------------------------------------------------------------------- A
+// member that lags by several MiB gets them in messages of 1 MiB at most (the frame limit of the listener is
+// far below the whole).
 static void rule_11_entries_are_sent_in_messages_of_one_mebibyte(void **state)
 {
     (void)state;
@@ -418,13 +430,15 @@ static void rule_12_the_first_proposal_after_a_pause_waits_for_no_tick(void **st
     cluster_free(c);
 }
 
-// ---- 13 to 16 --------------------------------------------------------------------------------------------------
-// The leader dies while a member fetches its snapshot: the two that are left elect one of them.
+// ---- 13 to 16
+// -------------------------------------------------------------------------------------------------- The
+// leader dies while a member fetches its snapshot: the two that are left elect one of them.
 static void rule_13_a_leader_that_dies_during_a_fetch_does_not_stop_the_quorum(void **state)
 {
     (void)state;
     struct cluster *c = cluster_new(
-        113, &(struct cluster_opts){.voters = 3, .dynamic = true, .snapshot_bytes = 20000, .fetch_bytes = 2048});
+        113,
+        &(struct cluster_opts){.voters = 3, .dynamic = true, .snapshot_bytes = 20000, .fetch_bytes = 2048});
     cluster_start_all(c);
     assert_true(cluster_wait_active(c, 10000));
     unsigned leader = (unsigned)cluster_active(c), down = (leader + 1) % 3;
@@ -451,7 +465,8 @@ static void rule_14_an_installed_snapshot_survives_a_crash_right_after(void **st
 {
     (void)state;
     for (uint64_t seed = 0; seed < 6; seed++) {
-        struct cluster *c = cluster_new(114 + seed, &(struct cluster_opts){.voters = 3, .dynamic = true, .snapshot_bytes = 20000});
+        struct cluster *c = cluster_new(
+            114 + seed, &(struct cluster_opts){.voters = 3, .dynamic = true, .snapshot_bytes = 20000});
         cluster_start_all(c);
         assert_true(cluster_wait_active(c, 10000));
         unsigned down = (unsigned)(cluster_active(c) + 1) % 3;
@@ -501,7 +516,8 @@ static void rule_15_no_snapshot_while_something_is_not_synced_or_not_noted(void 
     cluster_free(c);
 }
 
-// ---- 18 to 25 --------------------------------------------------------------------------------------------------
+// ---- 18 to 25
+// --------------------------------------------------------------------------------------------------
 static void rule_19_the_high_watermark_is_never_above_what_is_synced(void **state)
 {
     (void)state;
