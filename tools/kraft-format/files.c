@@ -23,7 +23,7 @@ void format_random(void *out, size_t len)
     while (len > 0) {
         ssize_t n = getrandom(p, len, 0);
         if (n < 0 && errno != EINTR) {
-            MUST(!"the kernel gives no random bytes");
+            UNREACHABLE("the kernel gives random bytes to everybody");
         }
         p += n > 0 ? n : 0;
         len -= n > 0 ? (size_t)n : 0;

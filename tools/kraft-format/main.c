@@ -11,7 +11,7 @@ static const char help[] =
     "\n"
     "Usage:\n"
     "  kraft-format random-uuid\n"
-    "  kraft-format format --config FILE --cluster-id ID [OPTION]...\n"
+    "  kraft-format [format] --config FILE --cluster-id ID [OPTION]...\n"
     "  kraft-format info --config FILE\n"
     "\n"
     "A first node, controller and broker in one:\n"
@@ -178,12 +178,13 @@ int main(int argc, char **argv)
         puts(text);
         return FORMAT_OK;
     }
-    bool is_format = strcmp(verb, "format") == 0;
+    bool implied = verb[0] == '-'; // options alone mean format
+    bool is_format = implied || strcmp(verb, "format") == 0;
     if (!is_format && strcmp(verb, "info") != 0) {
         return usage("there is no command ", verb);
     }
     struct format_options o = {.config_path = NULL};
-    int rc = parse(argc - 2, argv + 2, &o);
+    int rc = implied ? parse(argc - 1, argv + 1, &o) : parse(argc - 2, argv + 2, &o);
     if (rc) {
         return rc;
     }

@@ -205,8 +205,12 @@ class Format(unittest.TestCase):
         self.refused("needs metadata.version 11", "-s", "-r", "3.4", "-S", "SCRAM-SHA-256=[name=a,password=b]")
         self.assertEqual(self.format("-s", "--release-version=4.2").returncode, 0)
 
+    def test_options_alone_mean_format(self):
+        self.assertEqual(self.run_it("--config", self.file, "--cluster-id", self.id, "--standalone").returncode, 0)
+        self.assertTrue((self.dir / "a" / "meta.properties").exists())
+
     def test_bad_command_lines(self):
-        for args in (["bogus"], ["format", "--what"], ["format", "-t", self.id], ["format", "-c"], []):
+        for args in (["bogus"], ["format", "--what"], ["format", "-t", self.id], ["format", "-c"], ["--what"], []):
             self.assertEqual(self.run_it(*args).returncode, 2, args)
         self.assertTrue(re.search("Usage", self.run_ok("--help")))
 
