@@ -8,9 +8,10 @@
 // connection holds nothing.
 //
 // Memory: what connections have received of unfinished frames is counted in node.frame_bytes. When the budget
-// is used up, no connection is read (loop.starved) but the one of each loop whose frame was begun first: so
-// frames get finished, one after the other. One that makes no progress for some seconds while others wait is
-// given up with its connection.
+// is used up, no connection in the middle of a frame is read (loop.starved) but the one of each loop whose
+// frame was begun first: so frames get finished, one after the other. Small frames always get through, since
+// others may wait for what they say. A frame that makes no progress for some time while others wait is given
+// up with its connection.
 #include "net/world.h"
 
 #include <errno.h>
@@ -325,7 +326,8 @@ void conn_read(struct node_conn *c)
     struct node_loop *l = c->loop;
     if (!may_deliver(c) || l->turn_bytes >= NET_TURN_BYTES_MAX)
         return;
-    if (!budget_left(l->node) && (!c->in || c != oldest(l))) {
+    bool pressed = !budget_left(l->node);
+    if (pressed && c->in && own_missing(c) > NET_RECV_BYTES_PRESSED && c != oldest(l)) {
         starve(c);
         return;
     }
@@ -339,8 +341,11 @@ void conn_read(struct node_conn *c)
         if (own)
             iov[count++] = (struct iovec){c->in->data + c->in_end, own};
     }
-    size_t room = own >= NET_BIG_FRAME_BYTES || c->last_frame >= NET_BIG_FRAME_BYTES ? NET_RECV_BYTES_HEAD
-                                                                                     : NET_RECV_BYTES_MAX;
+    size_t room = NET_RECV_BYTES_MAX;
+    if (own >= NET_BIG_FRAME_BYTES || c->last_frame >= NET_BIG_FRAME_BYTES)
+        room = NET_RECV_BYTES_HEAD;
+    if (pressed)
+        room = NET_RECV_BYTES_PRESSED;
     uint8_t *shared = shared_room(l, &room);
     iov[count++] = (struct iovec){shared, room};
     ssize_t n = c->transport->recv(c, iov, count);

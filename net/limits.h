@@ -7,7 +7,8 @@
     ((1u << 20) - 64)                   // a loop's receive buffer, shared by its connections: stays in L2
 #define NET_RECV_BYTES_MAX (256u << 10) // one receive into it: many small frames in one call
 #define NET_RECV_BYTES_HEAD                                                                                  \
-    (16u << 10) // the same between big frames, where only the next one's head is wanted
+    (16u << 10)                     // the same between big frames, where only the next one's head is wanted
+#define NET_RECV_BYTES_PRESSED 4096 // the same when memory is used up: requests that carry no data fit
 #define NET_BIG_FRAME_BYTES (160u << 10) // between frames from here up little is received at a time
 #define NET_TURN_BYTES_MAX (8u << 20)    // received in one turn by one loop; the rest waits for the next turn
 #define NET_SMALL_SEND_BYTES 512         // shorter replies are copied together: fewer pieces than bytes saved
@@ -22,7 +23,7 @@
 #define NET_CLOSE_FLUSH_MS 1000              // a closing connection's last bytes have this long
 #define NET_FRAME_MEMORY_MIN (64ull << 20)   // least budget for frames, on the smallest machine
 #define NET_CHARGE_STEP_BYTES (1u << 20)     // a great frame is counted by what has come, in advance by this
-#define NET_STALL_MS 5000         // under memory pressure a frame is given up after this long without a byte
+#define NET_STALL_MS 2000         // under memory pressure a frame is given up after this long without a byte
 #define NET_SLOW_MS 60000         // ... and after this long in any case
 #define NET_PRESSURE_CHECK_MS 20  // how often connections that wait for memory are looked at
 #define NET_TIDY_MS 5000          // how often unused memory is given back while there is traffic
