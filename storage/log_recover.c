@@ -434,7 +434,7 @@ int plog__load_files(struct partition_log *log, bool clean, log_offset intact_be
     int rc = log_files_list(log_dir_fs(log->dir), dir, &files, msg);
     if (rc)
         return rc;
-    log->loaded->names_unsynced = files.changed;
+    log->loaded->names_unsynced = files.changed || !clean; // names that are there need not be on the disk
     rc = add_segments(log, &files, clean, report, msg);
     log_files_fini(&files);
     struct log_loaded *l = log->loaded;
