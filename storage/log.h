@@ -290,6 +290,8 @@ struct plog_flush {
     struct vfs_file *files[PLOG_FLUSH_FILES]; // counted handles to sync
     unsigned count;                           // of them
     uint64_t generation;                      // guards against a truncation meanwhile
+    uint32_t epochs;                          // epochs_unsynced of the log then
+    uint32_t names;                           // names_unsynced of the log then
     char *sync_dir;                           // directory to sync as well; NULL none
     log_offset active;                        // base of the active segment then
     uint64_t size;                            // bytes of it then

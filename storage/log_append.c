@@ -133,21 +133,18 @@ static int gather(struct iovec *iov, const struct slice *batches, unsigned count
 static int write_run(struct partition_log *log, struct segment *s, const struct slice *batches,
                      unsigned count, struct errmsg *msg)
 {
-    char dir[LAYOUT_PATH_BYTES];
-    struct segment_place at;
-    plog__place(log, dir, &at);
     struct vfs_file *f;
-    int rc = segment_open(s, &at, 0, &f, msg);
+    int rc = plog__open(log, s, &f, msg);
     if (rc)
         return rc;
     struct iovec stack[LOG_IOV_STACK];
     struct iovec *iov = obtain_iov(log->loaded, stack, count);
-    rc = at.fs->ops->pwritev(f, iov, gather(iov, batches, count), s->size);
+    rc = f->fs->ops->pwritev(f, iov, gather(iov, batches, count), s->size);
     if (rc) {
-        (void)err_set(msg, rc, "cannot write to %s/%020lld.log: %s", dir, (long long)s->base, err_text(rc));
-        int cut = at.fs->ops->truncate(f, s->size); // nothing of the run stays
+        (void)err_set(msg, rc, "cannot write to segment %lld: %s", (long long)s->base, err_text(rc));
+        int cut = f->fs->ops->truncate(f, s->size); // nothing of the run stays
         if (cut)
-            rc = err_set(msg, ERR_IO, "cannot cut %s/%020lld.log back after a failed write: %s", dir,
+            rc = err_set(msg, ERR_IO, "cannot cut segment %lld back after a failed write: %s",
                          (long long)s->base, err_text(cut));
     }
     vfs_file_unref(f);

@@ -257,6 +257,7 @@ static void dir_free(struct log_dir *d)
         vfs_file_unref(d->lock);
     log_dir__map_clear(&d->saved);
     log_dir__map_clear(&d->closed);
+    mutex_fini(&d->writer);
     mutex_fini(&d->mutex);
     mem_free(d->path);
     mem_free(d);
@@ -276,6 +277,7 @@ int log_dir_open(const struct log_dir_options *opts, struct log_dir **out, struc
     d->data = opts->data;
     d->reserve_bytes = opts->reserve_bytes;
     mutex_init(&d->mutex);
+    mutex_init(&d->writer);
     list_init(&d->logs);
     hmap_init(&d->saved, HMAP_SLICE);
     hmap_init(&d->closed, HMAP_SLICE);

@@ -176,12 +176,8 @@ static int write_checkpoints(struct log_dir *d, bool hw, bool rest, struct manif
     if (log_dir_is_offline(d))
         return err_set(msg, ERR_OFFLINE, "%s is offline: %s", d->path, d->reason.text);
     struct texts t;
+    mutex_lock(&d->writer);
     mutex_lock(&d->mutex);
-    if (d->writing) { // another thread is at it: its values are as good
-        mutex_unlock(&d->mutex);
-        return err_set(msg, ERR_BUSY, "the checkpoints of %s are being written", d->path);
-    }
-    d->writing = true;
     if (hw)
         atomic_store(&d->touched_hw, false);
     if (rest)
@@ -192,7 +188,6 @@ static int write_checkpoints(struct log_dir *d, bool hw, bool rest, struct manif
     rc = write_one(d, CHECKPOINT_HIGH_WATERMARK, &t.watermark, hw, &sums->watermark, rc, msg);
     rc = write_one(d, CHECKPOINT_LOG_START, &t.start, rest, &sums->start, rc, msg);
     mutex_lock(&d->mutex);
-    d->writing = false;
     if (rc == 0 && rest)
         LIST_FOR_EACH(it, &d->logs)
         {
@@ -200,6 +195,7 @@ static int write_checkpoints(struct log_dir *d, bool hw, bool rest, struct manif
             plog__store(&log->recovery_on_disk, log->recovery_pending);
         }
     mutex_unlock(&d->mutex);
+    mutex_unlock(&d->writer);
     if (rc) {
         log_dir__touch(d, false);
         if (rc == ERR_NOSPACE)

@@ -46,14 +46,14 @@ struct log_dir {
     bool checkpoint_bad;             // the recovery points could not be read
     bool loaded;                     // log_dir_loaded was called
     bool close_failed;               // a log was not closed cleanly
-    bool writing;                    // a thread is writing checkpoints
+    struct mutex writer;             // held by the thread that writes checkpoints; taken before `mutex`
     broker_epoch previous;           // of the mark; -1 none
-    struct errmsg warning;      // what was wrong with the files at the start; "" nothing
+    struct errmsg warning;           // what was wrong with the files at the start; "" nothing
     uint64_t reserve_bytes;          // size of the reserve file; 0 none
     atomic_bool reserve_there;       // it exists
     atomic_bool is_offline;          // for the life of the process
     atomic_bool reason_set;          // `reason` is being or was written
-    struct errmsg reason;       // why
+    struct errmsg reason;            // why
     atomic_bool full;                // the last write found no space
     atomic_bool touched_hw, touched; // checkpointed values have changed
 };

@@ -55,11 +55,11 @@ bool plog_flush_begin(struct partition_log *log, struct plog_flush *f)
     plog__place(log, dir, &at);
     f->generation = l->generation;
     struct errmsg msg;
-    bool epochs = l->epochs.dirty;
     f->result = plog__write_epochs(log, false, &msg);
     if (f->result == 0)
         f->result = plog__write_aborted(log, &msg);
-    if (f->result == 0 && epochs) {
+    f->epochs = l->epochs_unsynced;
+    if (f->result == 0 && f->epochs) {
         char path[LAYOUT_PATH_BYTES];
         if (layout_join(path, dir, EPOCH_CACHE_NAME))
             f->result = at.fs->ops->open(at.fs, path, VFS_WRITE, &f->files[f->count], NULL);
@@ -79,7 +79,7 @@ bool plog_flush_begin(struct partition_log *log, struct plog_flush *f)
     f->size = plog__active(log)->size;
     if (l->names_unsynced) {
         f->sync_dir = mem_strdup(dir);
-        l->names_unsynced = false;
+        f->names = l->names_unsynced;
     }
     return f->result || f->count || f->sync_dir || f->up_to > plog__load(&log->recovery);
 }
@@ -117,8 +117,10 @@ int plog_flush_end(struct plog_flush *f, struct errmsg *msg)
         vfs_file_unref(f->files[i]);
     int rc = f->result;
     bool same = l && l->generation == f->generation;
-    if (rc && l && f->sync_dir)
-        l->names_unsynced = true;
+    if (rc == 0 && l && f->epochs && l->epochs_unsynced == f->epochs)
+        l->epochs_unsynced = 0;
+    if (rc == 0 && l && f->sync_dir && l->names_unsynced == f->names)
+        l->names_unsynced = 0; // else more were made meanwhile
     if (rc == 0 && same) {
         for (unsigned i = 0; i < l->count && l->segments[i]->base < f->up_to; i++) {
             struct segment *s = l->segments[i];

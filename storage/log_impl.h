@@ -39,7 +39,8 @@ struct log_loaded {
     unsigned iov_cap;                 // room
     time_ms unflushed_since;          // wall clock of the oldest append that was not flushed; -1 none
     uint64_t generation;              // raised by each truncation
-    bool names_unsynced;              // files were made, renamed or removed since the last directory sync
+    uint32_t epochs_unsynced;         // times that the epoch file was written since it was last synced
+    uint32_t names_unsynced;          // files made, renamed or removed since the last directory sync
 };
 
 struct partition_log {
@@ -81,6 +82,8 @@ void plog__dir(const struct partition_log *log,
                char buf[LAYOUT_PATH_BYTES]); // path of the partition's directory
 // `dir` is filled in and the place points to it.
 void plog__place(const struct partition_log *log, char dir[LAYOUT_PATH_BYTES], struct segment_place *at);
+// The .log of a segment, counted; its path is made only where it must be opened.
+int plog__open(struct partition_log *log, struct segment *s, struct vfs_file **out, struct errmsg *msg);
 int plog__need(struct partition_log *log, struct errmsg *msg); // loaded and online, or why not
 int plog__need_online(struct partition_log *log, struct errmsg *msg);
 // A call that writes has failed: ERR_NOSPACE is noted as a full disk, all else takes the directory offline.
@@ -94,7 +97,7 @@ static inline struct segment *plog__active(const struct partition_log *log)
 unsigned plog__segment_index(const struct partition_log *log,
                              log_offset offset); // of the last one with base <= offset; 0 if none
 void plog__segment_add(struct partition_log *log, struct segment *s); // at the end
-void plog__note_first(struct partition_log *log); // the first segment is another one
+void plog__note_first(struct partition_log *log);                     // the first segment is another one
 log_offset plog__segment_end(const struct partition_log *log,
                              unsigned i);                           // base of the next one, or the log end
 struct producer_states *plog__producers(struct partition_log *log); // makes them at first use

@@ -109,6 +109,14 @@ static int check_metadata(struct partition_log *log, struct plog_recovery *repor
     return 0;
 }
 
+static int load_now(struct partition_log *log, const struct plog_open_args *args,
+                    struct plog_recovery *report, struct errmsg *msg)
+{
+    log->loaded = loaded_new();
+    log->changed = true;
+    return plog__load_files(log, args->clean, args->intact_below, report, msg);
+}
+
 int plog_open(struct log_dir *dir, const struct plog_open_args *args, struct partition_log **out,
               struct errmsg *msg)
 {
@@ -137,10 +145,12 @@ int plog_open(struct log_dir *dir, const struct plog_open_args *args, struct par
             log->metadata_written = true;
         } else {
             rc = check_metadata(log, report, msg);
-            if (rc == 0) {
-                log->loaded = loaded_new();
-                log->changed = true;
-                rc = plog__load_files(log, args->clean, args->intact_below, report, msg);
+            if (rc == 0)
+                rc = load_now(log, args, report, msg);
+            if (rc == ERR_NOSPACE &&
+                log_dir__give_reserve(dir)) { // recovery writes: indexes, what it cuts off
+                plog__unload(log);
+                rc = load_now(log, args, report, msg);
             }
         }
         log_offset hw = saved.watermark > 0 ? saved.watermark : 0;
@@ -223,7 +233,7 @@ int plog__create_dir(struct partition_log *log, struct errmsg *msg)
     }
     log->on_disk = true;
     log->changed = true;
-    log->loaded->names_unsynced = true;
+    log->loaded->names_unsynced++;
     return 0;
 }
 
@@ -246,7 +256,7 @@ int plog__new_segment(struct partition_log *log, log_offset base, time_ms now, s
     }
     s->created = now;
     segment_index_make(s);
-    log->loaded->names_unsynced = true;
+    log->loaded->names_unsynced++;
     *out = s;
     return 0;
 }
@@ -299,7 +309,7 @@ int plog_close(struct partition_log *log, struct errmsg *msg)
         if (s) {
             sparse_index_close(s->index, s->base);
             rc = segment_write_indexes(s, &at, msg);
-            l->names_unsynced = true;
+            l->names_unsynced++;
         }
         if (rc == 0)
             rc = plog__snapshot_take(log, msg);

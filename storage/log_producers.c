@@ -136,7 +136,7 @@ int plog__snapshot_take(struct partition_log *log, struct errmsg *msg)
     if (rc)
         return rc;
     plog__snapshots_note(log, end);
-    l->names_unsynced = true;
+    l->names_unsynced++;
     return 0;
 }
 
@@ -153,7 +153,7 @@ void plog__snapshot_remove(struct partition_log *log, log_offset offset)
                                                     path); // a stray one is removed at the next load
         memmove(l->snapshots + i, l->snapshots + i + 1, (l->snapshots_count - i - 1) * sizeof(*l->snapshots));
         l->snapshots_count--;
-        l->names_unsynced = true;
+        l->names_unsynced++;
         break;
     }
     l->producers_saved = l->snapshots_count ? l->snapshots[l->snapshots_count - 1] : -1;

@@ -82,11 +82,8 @@ static int try_segment(struct partition_log *log, unsigned i, const struct plog_
 {
     struct log_loaded *l = log->loaded;
     struct segment *s = l->segments[i];
-    char dir[LAYOUT_PATH_BYTES];
-    struct segment_place at;
-    plog__place(log, dir, &at);
     struct vfs_file *file;
-    int rc = segment_open(s, &at, 0, &file, msg);
+    int rc = plog__open(log, s, &file, msg);
     if (rc)
         return rc;
     log_offset seg_end = plog__segment_end(log, i);
@@ -113,7 +110,7 @@ static int try_segment(struct partition_log *log, unsigned i, const struct plog_
                                                                       : args->max_bytes + BATCH_SCAN_BYTES;
         return ERR_AGAIN;
     }
-    if (rc == 0 && args->nowait && out->len && !at.fs->ops->cached(file, out->pos, out->len))
+    if (rc == 0 && args->nowait && out->len && !file->fs->ops->cached(file, out->pos, out->len))
         return ERR_AGAIN;
     if (rc || out->len == 0)
         plog_range_release(out);
@@ -138,7 +135,7 @@ static int read_segment(struct partition_log *log, unsigned i, const struct plog
     if (rc)
         return rc;
     if (segment_write_indexes(s, &at, NULL) == 0) // where it cannot be written, memory does
-        log->loaded->names_unsynced = true;
+        log->loaded->names_unsynced++;
     return try_segment(log, i, args, out, msg);
 }
 
@@ -181,11 +178,8 @@ int plog_locate(struct partition_log *log, log_offset offset, log_offset *segmen
     if (l->count == 0)
         return 0;
     unsigned i = plog__segment_index(log, offset);
-    char dir[LAYOUT_PATH_BYTES];
-    struct segment_place at;
-    plog__place(log, dir, &at);
     struct vfs_file *file;
-    rc = segment_open(l->segments[i], &at, 0, &file, msg);
+    rc = plog__open(log, l->segments[i], &file, msg);
     if (rc)
         return rc;
     rc = position_of(log, i, file, offset, false, pos, msg);

@@ -96,7 +96,7 @@ static int write_aborted(struct partition_log *log, const struct segment_place *
     char path[LAYOUT_PATH_BYTES];
     if (!layout_path(path, at->dir, base, LAYOUT_TXNINDEX, LAYOUT_PLAIN))
         return err_set(msg, ERR_TOO_LARGE, "the path of %s is too long", at->dir);
-    log->loaded->names_unsynced = true;
+    log->loaded->names_unsynced++;
     if (t->count == 0)
         return small_file_remove(at->fs, path, msg);
     uint8_t *data;
@@ -133,7 +133,7 @@ static int finish_closed(struct recovery *r, struct segment *s, struct errmsg *m
     int rc = 0;
     if (!same_indexes(s, &r->at)) {
         r->report->indexes_rebuilt++;
-        r->log->loaded->names_unsynced = true;
+        r->log->loaded->names_unsynced++;
         rc = segment_write_indexes(s, &r->at, msg);
     }
     if (rc == 0 && (r->aborted.count || s->has_aborted)) {
@@ -152,7 +152,7 @@ static int finish_closed(struct recovery *r, struct segment *s, struct errmsg *m
 static int drop_after(struct recovery *r, unsigned at, struct errmsg *msg)
 {
     struct log_loaded *l = r->log->loaded;
-    l->names_unsynced = true;
+    l->names_unsynced++;
     while (l->count > at + 1) {
         struct segment *later = l->segments[l->count - 1];
         struct salvage_args args = {
@@ -408,7 +408,8 @@ int plog__write_epochs(struct partition_log *log, bool durable, struct errmsg *m
     strbuf_fini(&text);
     if (rc == 0) {
         l->epochs.dirty = false;
-        l->names_unsynced = l->names_unsynced || !durable;
+        l->names_unsynced += !durable;
+        l->epochs_unsynced += !durable;
     }
     return rc;
 }
@@ -434,7 +435,8 @@ int plog__load_files(struct partition_log *log, bool clean, log_offset intact_be
     int rc = log_files_list(log_dir_fs(log->dir), dir, &files, msg);
     if (rc)
         return rc;
-    log->loaded->names_unsynced = files.changed || !clean; // names that are there need not be on the disk
+    log->loaded->epochs_unsynced += !clean;
+    log->loaded->names_unsynced += files.changed || !clean; // names that are there need not be on the disk
     rc = add_segments(log, &files, clean, report, msg);
     log_files_fini(&files);
     struct log_loaded *l = log->loaded;

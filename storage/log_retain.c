@@ -121,7 +121,7 @@ static int take_out(struct partition_log *log, unsigned count, struct plog_doome
     l->count -= done;
     plog__note_first(log);
     l->generation++;
-    l->names_unsynced = true;
+    l->names_unsynced++;
     if (rc) {
         plog_doomed_fini(out);
         return plog__failed(log, rc, msg, "retention failed");
@@ -135,11 +135,16 @@ int plog_retain(struct partition_log *log, time_ms now, log_offset high_watermar
     *out = (struct plog_doomed){.count = 0};
     if (!log->on_disk) // nothing was written yet
         return plog__need_online(log, msg);
+    bool idle = !log->loaded;
     int rc = plog__need(log, msg);
-    if (rc || log->loaded->count == 0)
+    if (rc)
         return rc;
     struct retention r = {.log = log, .now = now, .high_watermark = high_watermark};
-    unsigned count = count_by_size(&r, count_by_time(&r, count_by_start(&r)));
+    unsigned count = log->loaded->count ? count_by_size(&r, count_by_time(&r, count_by_start(&r))) : 0;
+    if (count == 0 && idle) { // it was only looked at
+        log->last_epoch = epoch_cache_last(&log->loaded->epochs);
+        plog__unload(log);
+    }
     if (count == 0)
         return 0;
     if (count == log->loaded->count) { // the active one as well: an empty one takes its place

@@ -90,6 +90,17 @@ unsigned plog_segment_bases(struct partition_log *log, log_offset *bases, unsign
 
 // ---- segments
 // ------------------------------------------------------------------------------------------------
+int plog__open(struct partition_log *log, struct segment *s, struct vfs_file **out, struct errmsg *msg)
+{
+    *out = file_cache_peek(log_dir__files(log->dir), &s->file);
+    if (*out)
+        return 0;
+    char dir[LAYOUT_PATH_BYTES];
+    struct segment_place at;
+    plog__place(log, dir, &at);
+    return segment_open(s, &at, 0, out, msg);
+}
+
 unsigned plog__segment_index(const struct partition_log *log, log_offset offset)
 {
     const struct log_loaded *l = log->loaded;
@@ -160,7 +171,7 @@ int plog__index(struct partition_log *log, unsigned i, bool times, bool nowait, 
     if (rc == ERR_NOTFOUND || rc == ERR_CORRUPT) {
         rc = segment_rebuild_index(s, &at, log->config->index_interval_bytes, msg);
         if (rc == 0 && segment_write_indexes(s, &at, &why) == 0) // where it cannot be written, memory does
-            log->loaded->names_unsynced = true;
+            log->loaded->names_unsynced++;
     } else if (rc) {
         rc = err_set(msg, rc, "%s", why.text);
     }

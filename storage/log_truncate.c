@@ -14,7 +14,7 @@ static int drop_last(struct partition_log *log, const struct segment_place *at, 
     l->count--;
     log->size -= s->size;
     segment_free(s, at->files);
-    l->names_unsynced = true;
+    l->names_unsynced++;
     int rc = segment_remove_files(base, at, LAYOUT_PLAIN, false);
     return rc ? err_set(msg, rc, "cannot remove segment %lld of %s: %s", (long long)base, at->dir,
                         err_text(rc))
