@@ -28,7 +28,7 @@
 #define CHANNEL_ENDPOINTS_MAX 32 // known controllers; more than any quorum has
 #define CHANNEL_API_MAX 128      // API keys whose versions are remembered
 #define CHANNEL_PAUSE_MIN_MS 20  // controller.quorum.retry.backoff.ms
-#define CHANNEL_PAUSE_MAX_MS 500 // so that a new leader is found well within a second
+#define CHANNEL_PAUSE_MAX_MS 100 // so that a new leader is found well within a second
 #define CHANNEL_PROBE_MS 1000    // longest wait for ApiVersions and DescribeCluster
 
 enum channel_state { CH_IDLE, CH_DIALING, CH_VERSIONS, CH_PROBING, CH_READY, CH_PAUSED };

@@ -47,7 +47,7 @@ struct channel_request {
     struct channel_request *next; // owned by the channel from here on
     struct node_timer timer;      // deadline
     struct controller_channel *channel;
-    mono_us deadline;    // when the timer fires
+    mono_us deadline;     // when the timer fires
     int32_t correlation;  // of the last send
     int16_t sent_version; // of the last send
     uint8_t where;        // which list it is in

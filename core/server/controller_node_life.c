@@ -60,6 +60,7 @@ void controller_node_activated(struct controller_node *cn)
     cn->state = CONTROLLER_SERVING;
     log_info(cn->opts.log, "controller", "this node is the active controller", "epoch=%d offset=%lld",
              quorum_term(cn->quorum), (long long)image_offset(cn->committed));
+    controller_node_probe_brokers(cn);
 }
 
 static void resign(struct controller_node *cn)

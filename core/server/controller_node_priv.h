@@ -34,7 +34,7 @@ struct controller_batch {
 struct controller_node {
     struct controller_node_opts opts;    // as given
     struct quorum *quorum;               // the log and its voters
-    int16_t kraft_version;              // of the quorum: 0 static voters, 1 dynamic
+    int16_t kraft_version;               // of the quorum: 0 static voters, 1 dynamic
     enum controller_state state;         // see above
     struct image *committed;             // newest committed image; one reference
     struct image *latest;                // with what is in flight; NULL while following
@@ -67,7 +67,8 @@ void controller_node_run(struct controller_node *cn,
 void controller_node_fence(struct controller_node *cn, broker_id id,
                            broker_epoch epoch); // queues the fencing of a gone broker
 void controller_node_fail_list(struct list *ops, enum kafka_error error);
-void controller_node_activated(struct controller_node *cn); // the first records of the term are committed
+void controller_node_activated(struct controller_node *cn);     // the first records of the term are committed
+void controller_node_probe_brokers(struct controller_node *cn); // is anybody gone? on becoming active
 void controller_node_drop_watches(struct controller_node *cn);
 void controller_envelope_refuse(
     struct request *rq); // api_envelope.c: the embedded request met no active controller

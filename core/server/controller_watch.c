@@ -41,6 +41,20 @@ static void dial_done(struct node_conn *c, int err, void *data)
     mem_free(w);
 }
 
+// Dials the broker's first listener; `w` is free afterwards.
+static void dial_broker(struct broker_watch *w, const struct image_broker *b)
+{
+    char *host = slice_dup_str(b->endpoints[0].host);
+    struct node_dial d = {.host = host,
+                          .port = b->endpoints[0].port,
+                          .timeout_ms = CONTROLLER_DIAL_MS,
+                          .limits = {.frame_bytes_max = 1024},
+                          .done = dial_done,
+                          .data = w};
+    node_dial(w->node->opts.loop, &d);
+    mem_free(host);
+}
+
 static void gone(struct request_watch *watch)
 {
     struct broker_watch *w = (struct broker_watch *)watch;
@@ -53,15 +67,21 @@ static void gone(struct request_watch *watch)
         mem_free(w);
         return;
     }
-    char *host = slice_dup_str(b->endpoints[0].host);
-    struct node_dial d = {.host = host,
-                          .port = b->endpoints[0].port,
-                          .timeout_ms = CONTROLLER_DIAL_MS,
-                          .limits = {.frame_bytes_max = 1024},
-                          .done = dial_done,
-                          .data = w};
-    node_dial(cn->opts.loop, &d);
-    mem_free(host);
+    dial_broker(w, b);
+}
+
+void controller_node_probe_brokers(struct controller_node *cn)
+{
+    for (const struct image_broker *b = image_broker_next(cn->committed, NULL); b;
+         b = image_broker_next(cn->committed, b)) {
+        if (b->fenced || b->endpoints_count == 0)
+            continue;
+        struct broker_watch *w = mem_zalloc(sizeof *w);
+        w->node = cn;
+        w->id = b->id;
+        w->epoch = b->epoch;
+        dial_broker(w, b);
+    }
 }
 
 void controller_node_watch_broker(struct controller_node *cn, struct request *rq, broker_id id,

@@ -143,47 +143,58 @@ static int encode_fetch(struct channel_request *r, int16_t version, struct rope 
     return kp_fetch_request_encode(&q, out, version);
 }
 
-// Checks the batches and appends them. How many bytes were taken; the rest is damaged or does not go on where
-// we are.
-static size_t append(struct metadata_follower *mf, struct slice bytes)
+#define APPEND_BATCHES_MAX 256 // of one call to the log
+
+// Appends the gathered batches and replays them. False: no space, to be tried again.
+static bool append_run(struct metadata_follower *mf, const struct slice *batches, unsigned count)
 {
+    struct plog_append_result result;
+    struct errmsg msg = {.text = ""};
+    int err = plog_append(mf->plog, batches, count, PLOG_AS_FOLLOWER | PLOG_NO_PRODUCERS,
+                          node_wall(mf->opts.node), &result, &msg);
+    if (err == ERR_NOSPACE) {
+        log_error(mf->opts.log, "metadata", "no space for the metadata log, waiting", "dir=%s",
+                  log_dir_path(mf->opts.dir));
+        return false;
+    }
+    if (err != 0)
+        node_stop(mf->opts.node, "the metadata log cannot be written: %s", msg.text);
+    const struct slice *last = &batches[count - 1];
+    struct slice run = slice_of(batches[0].data, (size_t)(last->data + last->len - batches[0].data));
+    metadata_follower__replay(mf, run);
+    mf->bytes_since_snapshot += run.len;
+    return true;
+}
+
+// Checks the batches and appends those that go on where we are. False: nothing of use was there.
+static bool append(struct metadata_follower *mf, struct slice bytes)
+{
+    struct slice batches[APPEND_BATCHES_MAX];
+    unsigned count = 0;
+    bool any = false;
     log_offset next = metadata_follower__end(mf);
-    size_t good = 0;
     for (struct batch_iter it = batch_iter_of(bytes); batch_iter_next(&it);) {
         struct errmsg msg = {.text = ""};
+        if (batch_base_offset(it.batch) < next)
+            continue; // the batch that holds the fetch offset begins before it: we have it
         if (batch_check_crc(it.batch, &msg) != 0 || batch_base_offset(it.batch) > next) {
             log_warn(mf->opts.log, "metadata", "a batch was thrown away", "expected=%lld got=%lld reason=%s",
                      (long long)next, (long long)batch_base_offset(it.batch),
                      msg.text[0] ? msg.text : "does not go on where the log ends");
             break;
         }
-        if (batch_base_offset(it.batch) <
-            next) { // a batch that holds the fetch offset begins before it: have it already
-            good += it.size;
-            bytes = slice_of(bytes.data + good, bytes.len - good);
-            good = 0;
-            continue;
-        }
         next = batch_next_offset(it.batch);
-        good += it.size;
+        batches[count++] = slice_of(it.batch, it.size);
+        if (count == APPEND_BATCHES_MAX) {
+            if (!append_run(mf, batches, count))
+                return any;
+            any = true;
+            count = 0;
+        }
     }
-    if (good == 0)
-        return 0;
-    struct slice run = slice_of(bytes.data, good);
-    struct plog_append_result result;
-    struct errmsg msg = {.text = ""};
-    int err = plog_append(mf->plog, &run, 1, PLOG_AS_FOLLOWER | PLOG_NO_PRODUCERS, node_wall(mf->opts.node),
-                          &result, &msg);
-    if (err == ERR_NOSPACE) {
-        log_error(mf->opts.log, "metadata", "no space for the metadata log, waiting", "dir=%s",
-                  log_dir_path(mf->opts.dir));
-        return 0;
-    }
-    if (err != 0)
-        node_stop(mf->opts.node, "the metadata log cannot be written: %s", msg.text);
-    metadata_follower__replay(mf, run);
-    mf->bytes_since_snapshot += good;
-    return good;
+    if (count > 0 && append_run(mf, batches, count))
+        any = true;
+    return any;
 }
 
 static bool take_partition(struct metadata_follower *mf, const struct kp_fetch_response_partition_data *p)
@@ -207,7 +218,7 @@ static bool take_partition(struct metadata_follower *mf, const struct kp_fetch_r
                   (long long)p->diverging_epoch.end_offset, log_dir_path(mf->opts.dir));
     if (p->records.bytes.data == NULL || p->records.bytes.len == 0)
         return true;
-    if (append(mf, p->records.bytes) == 0)
+    if (!append(mf, p->records.bytes))
         return false;
     metadata_follower__publish(mf);
     metadata_follower__maybe_snapshot(mf);

@@ -67,7 +67,7 @@ int metadata_follower__load_snapshot(struct metadata_follower *mf, struct errmsg
     if (err != 0)
         return err_set(msg, err, "%s cannot be listed: %s", mf->path, err_text(err));
     char name[CHECKPOINT_NAME_BYTES];
-    checkpoint_name(n.end_offset, n.epoch, ".checkpoint", name);
+    checkpoint_name(n.end_offset, n.epoch, "", name);
     char *path = path_join(mf->path, name);
     err = load_file(mf, path, msg);
     mem_free(path);
@@ -228,9 +228,9 @@ void metadata_follower__fetch_snapshot(struct metadata_follower *mf, log_offset 
     struct vfs *fs = mf->opts.fs;
     char name[CHECKPOINT_NAME_BYTES];
     *s = (struct follower_snapshot){.active = true, .end_offset = end_offset, .epoch = epoch};
-    checkpoint_name(end_offset, epoch, ".checkpoint", name);
+    checkpoint_name(end_offset, epoch, "", name);
     s->path = path_join(mf->path, name);
-    checkpoint_name(end_offset, epoch, ".checkpoint.part", name);
+    checkpoint_name(end_offset, epoch, ".part", name);
     s->part = path_join(mf->path, name);
     log_info(mf->opts.log, "metadata", "fetching a snapshot", "end_offset=%lld epoch=%d",
              (long long)end_offset, epoch);

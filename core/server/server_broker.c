@@ -129,10 +129,8 @@ void server_broker_image(struct server *s, struct image *newest)
     bool first = s->published == NULL;
     s->published = image_ref(image);
     image_unref(from);
-    if (first) {
+    if (first)
         broker_start(&s->broker);
-        atomic_store(&s->broker_accepts, true);
-    }
     atomic_store(&s->active_controller, controller_channel_active(s->heartbeats));
     broker_lifecycle_replayed(s->lifecycle, image_offset(image));
 }
@@ -221,9 +219,11 @@ static void on_registered(void *data, broker_epoch epoch)
     atomic_store(&s->active_controller, controller_channel_active(s->heartbeats));
 }
 
+// Clients come in from here on: before, this broker could lead nothing and would show them an empty cluster.
 static void on_running(void *data)
 {
     struct server *s = data;
+    atomic_store(&s->broker_accepts, true);
     if (s->opts.running)
         s->opts.running(s->opts.data);
 }

@@ -52,7 +52,7 @@ struct server {
     struct node_pool *pool_raft;                             // log of the quorum
     struct server_listener *listeners;                       // of config->listeners
     uint32_t listeners_count;                                // of them
-    atomic_bool broker_accepts;                              // the first image is published
+    atomic_bool broker_accepts;                              // unfenced for the first time
     atomic_bool controller_accepts;                          // the quorum runs
     struct vfs_file *metadata_lock;                          // of a metadata directory that no log_dir locks
     struct controller_endpoint places[SERVER_ENDPOINTS_MAX]; // where controllers may be
