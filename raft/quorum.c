@@ -212,6 +212,11 @@ static void publish(struct node_task *t)
         return;
     }
     tell_image(q);
+    if (q->told_high_watermark != q->high_watermark) {
+        q->told_high_watermark = q->high_watermark;
+        if (q->opts.hooks.on_high_watermark)
+            q->opts.hooks.on_high_watermark(q->opts.hooks.data, q->high_watermark);
+    }
     answer_all(q);
     if (q->voters_changed) {
         q->voters_changed = false;
@@ -300,7 +305,7 @@ static struct quorum *quorum_new(const struct quorum_opts *o)
     q->log = o->log;
     q->state.voted = -1;
     q->told_leader = 0;
-    q->high_watermark = -1;
+    q->high_watermark = q->told_high_watermark = -1;
     list_init(&q->appends);
     list_init(&q->proposals);
     list_init(&q->answers);

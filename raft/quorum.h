@@ -54,6 +54,10 @@ struct quorum_hooks {
     // Comes in committed order. `image` is valid during the call; take a reference (image_ref) to keep it.
     // `end_offset` = offset after the last record in it, `epoch` = Raft term of that record.
     void (*on_image)(void *data, struct image *image, log_offset end_offset, leader_epoch epoch);
+    // The high watermark moved (quorum_high_watermark): what is committed and on this disk, so what observers
+    // may be given. Comes after on_image, where another member's disk was faster in a later turn than the
+    // image.
+    void (*on_high_watermark)(void *data, log_offset high_watermark);
     // Leadership or the known leader changed. `active`: this node leads and a barrier of its own term has
     // been applied; only then does quorum_propose take records. `leader` -1 = none known. `term` = current
     // Raft term (the controller epoch).

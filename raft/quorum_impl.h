@@ -190,7 +190,8 @@ struct quorum {
     // what the owner was told
     struct node_task publish_task;
     bool publish_posted;
-    struct image *told_image; // last one given to on_image
+    struct image *told_image;       // last one given to on_image
+    log_offset told_high_watermark; // last one given to on_high_watermark
     bool told_active;
     raft_id told_leader;
     raft_term told_term;

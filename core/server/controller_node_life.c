@@ -120,10 +120,14 @@ static void image_hook(void *data, struct image *image, log_offset end_offset, l
     }
     if (cn->opts.on_image)
         cn->opts.on_image(cn->opts.data, image);
-    if (end_offset > cn->high_watermark) {
-        cn->high_watermark = end_offset;
-        wake_waiters(cn);
-    }
+}
+
+// What observers may be given grew: it follows the image by the time of this disk's own sync.
+static void high_watermark_hook(void *data, log_offset high_watermark)
+{
+    struct controller_node *cn = data;
+    cn->high_watermark = high_watermark;
+    wake_waiters(cn);
 }
 
 static void waiter_timer_cb(struct node_timer *t)
@@ -228,8 +232,11 @@ int controller_node_create(const struct controller_node_opts *opts, struct contr
     list_init(&cn->waiters);
     controller_sessions_init(&cn->sessions, node_now(opts->loop));
     struct quorum_opts q = *opts->quorum;
-    q.hooks = (struct quorum_hooks){
-        .data = cn, .on_image = image_hook, .on_leadership = leadership_hook, .stopped = stopped_hook};
+    q.hooks = (struct quorum_hooks){.data = cn,
+                                    .on_image = image_hook,
+                                    .on_high_watermark = high_watermark_hook,
+                                    .on_leadership = leadership_hook,
+                                    .stopped = stopped_hook};
     int err = quorum_create(&q, &cn->quorum, msg);
     if (err != 0) {
         controller_sessions_fini(&cn->sessions);

@@ -188,7 +188,7 @@ static void start(struct node_task *t)
                             .cluster_id = "4L6g3nShT-eMCtK--X86sw",
                             .id = m->id,
                             .directory_id = voter(m->id).directory_id,
-                            .hooks = {m, NULL, on_leadership, NULL, stopped}};
+                            .hooks = {.data = m, .on_leadership = on_leadership, .stopped = stopped}};
     o.endpoint = voter(m->id).endpoints[0];
     if (quorum_create(&o, &m->q, &msg) != 0) {
         fprintf(stderr, "node %d: %s\n", m->id, msg.text);

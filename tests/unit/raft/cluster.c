@@ -206,23 +206,24 @@ static void start_inside(void *data)
     s->loop = node_loop_create(n, "controller");
     if (!s->formatted)
         format(s);
-    struct quorum_opts o = {.node = n,
-                            .loop = s->loop,
-                            .raft_log = node_pool_create(n, "raft-log", 1),
-                            .short_pool = node_pool_create(n, "short", 2),
-                            .fs = world_host_fs(s->host),
-                            .dir = CLUSTER_DIR,
-                            .cluster_id = CLUSTER_ID,
-                            .id = (node_id)s->number,
-                            .directory_id = s->directory,
-                            .static_voters = c->opts.dynamic ? NULL : voters,
-                            .static_voters_count = c->opts.voters,
-                            .election_timeout_ms = c->opts.election_ms,
-                            .snapshot_bytes = c->opts.snapshot_bytes,
-                            .snapshot_fetch_bytes = c->opts.fetch_bytes,
-                            .retention_bytes = c->opts.retention_bytes,
-                            .segment_bytes = c->opts.segment_bytes,
-                            .hooks = {s, on_image, on_leadership, NULL, on_stopped}};
+    struct quorum_opts o = {
+        .node = n,
+        .loop = s->loop,
+        .raft_log = node_pool_create(n, "raft-log", 1),
+        .short_pool = node_pool_create(n, "short", 2),
+        .fs = world_host_fs(s->host),
+        .dir = CLUSTER_DIR,
+        .cluster_id = CLUSTER_ID,
+        .id = (node_id)s->number,
+        .directory_id = s->directory,
+        .static_voters = c->opts.dynamic ? NULL : voters,
+        .static_voters_count = c->opts.voters,
+        .election_timeout_ms = c->opts.election_ms,
+        .snapshot_bytes = c->opts.snapshot_bytes,
+        .snapshot_fetch_bytes = c->opts.fetch_bytes,
+        .retention_bytes = c->opts.retention_bytes,
+        .segment_bytes = c->opts.segment_bytes,
+        .hooks = {.data = s, .on_image = on_image, .on_leadership = on_leadership, .stopped = on_stopped}};
     o.endpoint = cluster_voter(c, s->number).endpoints[0];
     s->create_err = quorum_create(&o, &s->q, &s->why);
     if (s->create_err) {
