@@ -11,8 +11,8 @@ const struct config_key config__topic[] = {
      .type = CONFIG_LIST,
      .importance = CONFIG_MEDIUM,
      .flags = CONFIG_OBEYED,
-     .doc =
-         "What happens to old records: delete, compact or both; compact also refuses records without a key."},
+     .doc = "What happens to old records: delete, compact or both. Compact refuses records without a key; "
+            "compaction itself does not run yet."},
     {.name = "compression.gzip.level",
      .value = "-1",
      .valid = "[1,...,9] or -1",
@@ -144,7 +144,8 @@ const struct config_key config__topic[] = {
      .type = CONFIG_INT,
      .importance = CONFIG_MEDIUM,
      .flags = CONFIG_OBEYED,
-     .doc = "Most bytes that a compressed batch may unpack to."},
+     .doc = "Most bytes that a compressed batch may unpack to; where nobody sets it, 128 times "
+            "max.message.bytes, at least 128 MiB."},
     {.name = "max.message.bytes",
      .value = "1048588",
      .valid = "[0,...]",

@@ -4,6 +4,9 @@
 
 #include "core/config/check.h"
 
+// Kafka's default of max.decompressed.message.bytes, the largest array of Java: it stands for no limit.
+#define UNPACKED_BYTES_DEFAULT 2147483639
+
 static int64_t number(const struct config_chain *chain, const char *name)
 {
     return config_resolve_long(chain, CONFIG_KIND_TOPIC, name);
@@ -51,7 +54,8 @@ void topic_config_resolve(const struct config_chain *chain, struct topic_config 
     out->retention_bytes = number(chain, "retention.bytes");
     out->retention_ms = number(chain, "retention.ms");
     out->message_bytes_max = (int32_t)number(chain, "max.message.bytes");
-    out->unpacked_bytes_max = (int32_t)number(chain, "max.decompressed.message.bytes");
+    int64_t unpacked = number(chain, "max.decompressed.message.bytes");
+    out->unpacked_bytes_max = unpacked >= UNPACKED_BYTES_DEFAULT ? 0 : (int32_t)unpacked;
     out->delete_retention_ms = number(chain, "delete.retention.ms");
     out->min_compaction_lag_ms = number(chain, "min.compaction.lag.ms");
     out->max_compaction_lag_ms = number(chain, "max.compaction.lag.ms");

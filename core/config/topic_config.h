@@ -26,7 +26,7 @@ struct topic_config {
     int64_t retention_bytes;       // retention.bytes; -1 no limit
     int64_t retention_ms;          // retention.ms; -1 no limit
     int32_t message_bytes_max;     // max.message.bytes
-    int32_t unpacked_bytes_max;    // max.decompressed.message.bytes
+    int32_t unpacked_bytes_max;    // max.decompressed.message.bytes; 0 where nobody set it
     int64_t delete_retention_ms;   // delete.retention.ms
     int64_t min_compaction_lag_ms; // min.compaction.lag.ms
     int64_t max_compaction_lag_ms; // max.compaction.lag.ms

@@ -155,6 +155,7 @@ static void a_topic_without_settings_has_kafkas_defaults(void **state)
     assert_int_equal(t.flush_ms, INT64_MAX);
     assert_int_equal(t.message_bytes_max, 1048588);
     assert_int_equal(t.codec, TOPIC_CODEC_PRODUCER);
+    assert_int_equal(t.unpacked_bytes_max, 0);
     assert_true(t.cleanup_delete && !t.cleanup_compact && !t.append_time && !t.preallocate);
     assert_int_equal(t.timestamp_after_ms, 3600000);
     assert_int_equal(t.timestamp_before_ms, INT64_MAX);
