@@ -190,3 +190,30 @@ def test_dump_wire_goes_on_after_a_bad_line():
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert rows[0]['line'] == 1
     assert rows[1]['json'] == {'errorCode': 27}
+
+
+# ---- features, directories, partitions
+
+
+def test_the_server_tells_its_requests_features_and_directories(shared_node):
+    n = shared_node
+    apis = {a['api']: a for a in admin_json(n, 'apis')}
+    assert (apis['Produce']['min_version'], apis['Fetch']['min_version']) == (0, 4)
+    levels = {f['feature']: f['level'] for f in admin_json(n, 'features', 'describe')}
+    assert levels['metadata.version'] >= 7
+    dirs = admin_json(n, 'log-dirs')
+    assert [(d['broker'], d['state']) for d in dirs] == [(n.id, 'online')]
+
+
+def test_trim_moves_the_start_of_a_partition(shared_node):
+    n = shared_node
+    admin(n, 'topics', 'create', '--topic', 'trimmed', '--partitions', '1')
+    admin(n, 'produce', '--topic', 'trimmed', '--quiet', input='a\nb\nc\n')
+    assert admin_json(n, 'topics', 'trim', '--topic', 'trimmed', '--partition', '0', '--before', '2')['start_offset'] == 2
+    assert admin(n, 'consume', '--topic', 'trimmed', '--from-beginning', '--exit-eof').stdout == 'c\n'
+    assert 'OFFSET_OUT_OF_RANGE' in admin(n, 'topics', 'trim', '--topic', 'trimmed', '--partition', '0', '--before', '9', status=1).stderr
+
+
+def test_electing_where_all_is_well_changes_nothing(shared_node):
+    admin(shared_node, 'topics', 'create', '--topic', 'led')
+    assert admin_json(shared_node, 'topics', 'elect', '--topic', 'led') == []

@@ -34,9 +34,8 @@ struct admin_verb {
     int (*run)(struct admin *a); // gives the exit code
 };
 
-extern const struct admin_verb topics_verbs[], configs_verbs[], cluster_verbs[], quorum_verbs[],
-    produce_verbs[],
-    consume_verbs[]; // each ended by a row without a name
+extern const struct admin_verb topics_verbs[], partitions_verbs[], configs_verbs[], cluster_verbs[],
+    features_verbs[], quorum_verbs[], produce_verbs[], consume_verbs[]; // each ended by a row without a name
 
 // Prints "kraft-admin VERB: ..." to standard error; gives ADMIN_USAGE or ADMIN_REFUSED.
 int admin_usage(struct admin *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -7,8 +7,9 @@
 
 #include "tools/kraft-admin/admin.h"
 
-static const struct admin_verb *const groups[] = {cluster_verbs, topics_verbs,  configs_verbs,
-                                                  quorum_verbs,  produce_verbs, consume_verbs};
+static const struct admin_verb *const groups[] = {cluster_verbs, topics_verbs,   partitions_verbs,
+                                                  configs_verbs, features_verbs, quorum_verbs,
+                                                  produce_verbs, consume_verbs};
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
 
 static const char common_help[] =
