@@ -168,6 +168,7 @@ static int drop_broker_min_isr(const struct image_config *config, void *data)
     r->resource_type = CONFIG_RESOURCE_BROKER;
     r->resource_name = config->name;
     r->name = SLICE_LIT(MIN_ISR);
+    r->value = SLICE_NULL;
     return 0;
 }
 

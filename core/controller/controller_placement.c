@@ -11,7 +11,8 @@
 struct ring {
     broker_id *ids; // brokers, in order
     int32_t count;  // of them
-    int32_t offset; // begins here
+    int32_t lead;   // leads next
+    int32_t offset; // the followers begin here
     int32_t index;  // given in this partition
     int32_t epoch;  // partition that `index` is of
 };
@@ -29,7 +30,19 @@ struct racks {
     int32_t unfenced;   // of which may lead
 };
 
-static broker_id ring_next(struct ring *r, int32_t epoch)
+static broker_id ring_lead(struct ring *r)
+{
+    if (r->count == 0)
+        return -1;
+    broker_id id = r->ids[r->lead];
+    r->lead = (r->lead + 1) % r->count;
+    if (r->lead == 0)
+        r->offset = (r->offset + 1) % r->count;
+    return id;
+}
+
+// The next follower of this partition, or -1.
+static broker_id ring_next(struct ring *r, int32_t epoch, broker_id leader)
 {
     if (r->count == 0)
         return -1;
@@ -38,15 +51,18 @@ static broker_id ring_next(struct ring *r, int32_t epoch)
         r->index = 0;
         r->offset = (r->offset + 1) % r->count;
     }
-    if (r->index >= r->count)
-        return -1;
-    return r->ids[(r->offset + r->index++) % r->count];
+    while (r->index < r->count) {
+        broker_id id = r->ids[(r->offset + r->index++) % r->count];
+        if (id != leader)
+            return id;
+    }
+    return -1;
 }
 
-static broker_id rack_next(struct rack *r, int32_t epoch)
+static broker_id rack_next(struct rack *r, int32_t epoch, broker_id leader)
 {
-    broker_id id = ring_next(&r->unfenced, epoch);
-    return id >= 0 ? id : ring_next(&r->fenced, epoch);
+    broker_id id = ring_next(&r->unfenced, epoch, leader);
+    return id >= 0 ? id : ring_next(&r->fenced, epoch, leader);
 }
 
 static void shuffle(struct controller *c, void *items, int32_t count, size_t size)
@@ -124,7 +140,7 @@ static void order_ring(const struct image_topic *t, struct ring *r, int64_t *led
         led[k] = mine;
         r->ids[k] = id;
     }
-    r->offset = r->count - 1; // the first partition moves it on to 0
+    r->lead = 0;
 }
 
 static void continue_striping(struct controller *c, struct racks *racks, const struct image_topic *t)
@@ -169,13 +185,13 @@ static void place_one(struct racks *racks, int32_t factor, broker_id *out)
     int32_t at = racks->offset, placed = 0;
     racks->offset = (racks->offset + 1) % racks->count;
     while (placed == 0) {
-        broker_id leader = ring_next(&racks->items[at].unfenced, racks->epoch);
+        broker_id leader = ring_lead(&racks->items[at].unfenced);
         if (leader >= 0)
             out[placed++] = leader;
         at = (at + 1) % racks->count;
     }
     while (placed < factor) {
-        broker_id id = rack_next(&racks->items[at], racks->epoch);
+        broker_id id = rack_next(&racks->items[at], racks->epoch, out[0]);
         if (id >= 0)
             out[placed++] = id;
         at = (at + 1) % racks->count;

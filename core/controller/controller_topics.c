@@ -249,9 +249,8 @@ static bool too_much(const struct controller *c, const struct kp_create_topics_r
 {
     int64_t records = 0;
     for (int32_t i = 0; i < in->topics_count && records <= CONTROLLER_RECORDS_MAX; i++) {
-        int32_t partitions = partitions_asked(c, &in->topics[i]);
-        records += 1 + (partitions > 0 ? partitions : 0) +
-                   (in->topics[i].configs_count > 0 ? in->topics[i].configs_count : 0);
+        int64_t partitions = partitions_asked(c, &in->topics[i]), configs = in->topics[i].configs_count;
+        records += 1 + (partitions > 0 ? partitions : 0) + (configs > 0 ? configs : 0);
     }
     return records > CONTROLLER_RECORDS_MAX;
 }
