@@ -120,6 +120,10 @@ int server_config_make(struct config_values *values, const struct config_warn *w
                        struct server_config **out, struct errmsg *msg);
 void server_config_free(struct server_config *c); // NULL allowed
 
+// Puts the machine's own name where a listener names no host (listeners=PLAINTEXT://:9092), as Kafka does:
+// others are told that name. The program calls it right after server_config_make; `host` is copied.
+void server_config_set_host(struct server_config *c, const char *host);
+
 // Listener of this name, NULL: none. Case does not matter.
 const struct config_endpoint *server_config_listener(const struct server_config *c, const char *name);
 // Is this listener one of controller.listener.names?

@@ -286,3 +286,16 @@ int config__make_listeners(struct server_config *c, struct errmsg *msg)
     rc = rc ? rc : make_advertised(c, msg);
     return rc ? rc : make_inter_broker(c, msg);
 }
+
+void server_config_set_host(struct server_config *c, const char *host)
+{
+    struct slice name = slice_of(config__keep(c, slice_str(host)), strlen(host));
+    for (uint32_t i = 0; i < c->advertised_count; i++) {
+        if (c->advertised[i].host.len == 0) {
+            c->advertised[i].host = name;
+        }
+    }
+    if (c->is_controller && c->controller_advertised.host.len == 0) {
+        c->controller_advertised.host = name;
+    }
+}

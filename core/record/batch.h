@@ -20,9 +20,8 @@
 //       61    . records                with a codec: one compressed stream of them all
 //
 // A record: length varint (bytes after it), attributes int8, timestamp delta varlong, offset delta varint,
-// key length varint
-// (-1 null), key, value length varint (-1 null), value, header count varint, then each header: key length
-// varint, key, value length varint (-1 null), value.
+// key length varint (-1 null), key, value length varint (-1 null), value, header count varint, then each
+// header: key length varint, key, value length varint (-1 null), value.
 #ifndef KRAFT_RECORD_BATCH_H
 #define KRAFT_RECORD_BATCH_H
 

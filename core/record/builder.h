@@ -69,8 +69,8 @@ int builder_finish(struct builder *b, struct slice *out, struct errmsg *msg);
 struct chunk *builder_finish_chunk(struct builder *b, size_t *size);
 
 // ---- control records
-// ----------------------------------------------------------------------------------------- Type of a control
-// record: second int16 of its key (the first is the key's version, 0).
+
+// Type of a control record: second int16 of its key (the first is the key's version, 0).
 enum control_type {
     CONTROL_ABORT = 0,
     CONTROL_COMMIT = 1,

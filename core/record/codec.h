@@ -41,7 +41,7 @@ struct codec_cache *codec_cache_create(void);
 void codec_cache_destroy(struct codec_cache *cache); // NULL allowed; every reader and writer must be closed
 
 // ---- unpacking
-// -----------------------------------------------------------------------------------------------
+
 struct codec_reader;
 // Starts on `packed`, which stays in memory until close. Never fails for CODEC_NONE..CODEC_ZSTD; others give
 // NULL. `cache` may be NULL.
@@ -52,8 +52,8 @@ int codec_reader_read(struct codec_reader *r, uint8_t *buf, size_t cap, size_t *
 void codec_reader_close(struct codec_reader *r); // NULL allowed
 
 // ---- packing
-// ------------------------------------------------------------------------------------------------- Where a
-// writer puts its bytes. A non-zero answer ends the writing and is passed on.
+
+// Where a writer puts its bytes. A non-zero answer ends the writing and is passed on.
 struct codec_sink {
     int (*write)(struct codec_sink *s, const uint8_t *data, size_t len);
 };

@@ -2,6 +2,7 @@
 // System calls of kraft-format: the configuration file, directories, random bytes.
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -162,6 +163,10 @@ enum format_exit format_load_config(const struct format_options *o, struct serve
     if (rc) {
         fprintf(stderr, "kraft-format: %s: %s\n", o->config_path, msg.text);
         return FORMAT_REFUSED;
+    }
+    char host[HOST_NAME_MAX + 1];
+    if (gethostname(host, sizeof host) == 0) {
+        server_config_set_host(*out, host);
     }
     return FORMAT_OK;
 }

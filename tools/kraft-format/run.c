@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/base/mem.h"
 #include "core/base/path.h"
@@ -109,14 +108,9 @@ static int check_quorum_options(struct work *w, struct errmsg *msg)
 static int set_endpoint(const struct work *w, struct quorum_voter *v, struct slice host, uint16_t port,
                         struct errmsg *msg)
 {
-    char own[QUORUM_HOST_BYTES];
     if (host.len == 0) {
-        if (gethostname(own, sizeof own) != 0) {
-            return err_set(msg, ERR_IO, "this machine has no host name: name one in the listener %s",
-                           w->c->controller_listener_names[0]);
-        }
-        own[sizeof own - 1] = '\0';
-        host = slice_str(own);
+        return err_set(msg, ERR_INVALID, "this machine has no host name: name one in the listener %s",
+                       w->c->controller_listener_names[0]);
     }
     const char *name = w->c->controller_listener_names[0];
     struct quorum_endpoint *e = &v->endpoints[0];

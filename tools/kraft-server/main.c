@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "core/base/mem.h"
@@ -73,6 +74,9 @@ static int read_config(struct program *p, struct errmsg *msg)
     if (err == 0)
         err = server_config_make(&values, &w, &p->config, msg);
     config_values_fini(&values);
+    char host[HOST_NAME_MAX + 1];
+    if (err == 0 && gethostname(host, sizeof host) == 0)
+        server_config_set_host(p->config, host);
     return err;
 }
 

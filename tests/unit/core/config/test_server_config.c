@@ -104,6 +104,20 @@ static void a_broker_and_a_controller_apart(void **state)
     server_config_free(c);
 }
 
+static void a_listener_without_a_host_has_the_machines_name(void **state)
+{
+    struct server_config *c =
+        make("process.roles=broker,controller\nnode.id=1\nlisteners=PLAINTEXT://:9092,CONTROLLER://:9093\n"
+             "controller.listener.names=CONTROLLER\ncontroller.quorum.bootstrap.servers=localhost:9093\n",
+             NULL, NULL);
+    assert_non_null(c);
+    server_config_set_host(c, "machine.example");
+    assert_string_equal((const char *)c->advertised[0].host.data, "machine.example");
+    assert_string_equal((const char *)c->controller_advertised.host.data, "machine.example");
+    assert_int_equal(c->listeners[0].host.len, 0); // still every address
+    server_config_free(c);
+}
+
 static void later_sources_win(void **state)
 {
     const char *const environment[] = {"KAFKA_NUM_PARTITIONS=5",
@@ -225,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_combined_node_from_a_usual_file),
         cmocka_unit_test(a_broker_and_a_controller_apart),
+        cmocka_unit_test(a_listener_without_a_host_has_the_machines_name),
         cmocka_unit_test(later_sources_win),
         cmocka_unit_test(variables_map_as_the_apache_image_does),
         cmocka_unit_test(odd_keys_are_warned_about),
