@@ -17,7 +17,7 @@
 #define OFFLINE_DIRS_MAX 64      // log.dirs has no more
 #define CATCH_UP_MS 20           // between heartbeats while fenced or stopping
 #define RETRY_MS 100             // after a refused registration
-#define SHUTDOWN_SILENCE_MS 5000 // a stopping broker that nobody answers goes by itself
+#define SHUTDOWN_SILENCE_MS 3000 // a stopping broker that nobody answers goes by itself
 #define SHUTDOWN_MS_MAX 60000    // longest controlled shutdown
 
 enum lifecycle_state { LC_STARTING, LC_CATCHING_UP, LC_RUNNING, LC_STOPPING, LC_STOPPED };
@@ -318,6 +318,12 @@ void broker_lifecycle_replayed(struct broker_lifecycle *lc, log_offset offset)
     bool waited = lc->replayed < lc->epoch;
     lc->replayed = offset;
     if (lc->state == LC_CATCHING_UP && waited && offset >= lc->epoch)
+        next_request(lc);
+}
+
+void broker_lifecycle_hurry(struct broker_lifecycle *lc)
+{
+    if (lc->state == LC_RUNNING)
         next_request(lc);
 }
 

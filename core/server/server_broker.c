@@ -96,6 +96,14 @@ static bool holds_own_registration(struct server *s, const struct image *image)
     return b && s->lifecycle && uuid_equal(b->incarnation, broker_lifecycle_incarnation(s->lifecycle));
 }
 
+static bool somebody_stops(const struct image_delta *delta, broker_id self)
+{
+    for (int64_t i = 0; i < delta->brokers_count; i++)
+        if (delta->brokers[i].id != self && delta->brokers[i].after && delta->brokers[i].after->in_controlled_shutdown)
+            return true;
+    return false;
+}
+
 static void learn_controllers(struct server *s, const struct image *image)
 {
     for (const struct image_controller *c = image_controller_next(image, NULL); c;
@@ -125,6 +133,7 @@ void server_broker_image(struct server *s, struct image *newest)
     broker_publish(&s->broker, image, &delta);
     if (delta.controllers_count > 0)
         learn_controllers(s, image);
+    bool hurry = somebody_stops(&delta, s->config->id);
     arena_fini(&arena);
     bool first = s->published == NULL;
     s->published = image_ref(image);
@@ -133,6 +142,8 @@ void server_broker_image(struct server *s, struct image *newest)
         broker_start(&s->broker);
     atomic_store(&s->active_controller, controller_channel_active(s->heartbeats));
     broker_lifecycle_replayed(s->lifecycle, image_offset(image));
+    if (hurry)
+        broker_lifecycle_hurry(s->lifecycle);
 }
 
 static void follower_image(void *data, struct image *image, log_offset offset)
