@@ -32,6 +32,15 @@ static void list_apis(struct request *rq, struct kp_api_versions_response *out, 
     }
 }
 
+static void add_finalized(struct kp_api_versions_response *out, struct slice name, int16_t level)
+{
+    struct kp_api_versions_response_finalized_feature_key *k =
+        &out->finalized_features[out->finalized_features_count++];
+    kp_api_versions_response_finalized_feature_key_init(k);
+    k->name = name;
+    k->max_version_level = k->min_version_level = level;
+}
+
 static void list_features(struct request *rq, struct kp_api_versions_response *out)
 {
     int32_t ranges_count = 0;
@@ -56,13 +65,12 @@ static void list_features(struct request *rq, struct kp_api_versions_response *o
     int32_t count = 0;
     const struct image_feature *finalized = image_features(image, &count);
     out->finalized_features_epoch = image_offset(image);
-    out->finalized_features = arena_alloc(&rq->arena, (size_t)count * sizeof *out->finalized_features);
+    out->finalized_features = arena_alloc(&rq->arena, ((size_t)count + 1) * sizeof *out->finalized_features);
     for (int32_t i = 0; i < count; i++) {
-        struct kp_api_versions_response_finalized_feature_key *k =
-            &out->finalized_features[out->finalized_features_count++];
-        kp_api_versions_response_finalized_feature_key_init(k);
-        k->name = finalized[i].name;
-        k->max_version_level = k->min_version_level = finalized[i].level;
+        add_finalized(out, finalized[i].name, finalized[i].level);
+    }
+    if (rq->listener->kraft_version > 0) { // the quorum's own feature stands in no record of the image
+        add_finalized(out, SLICE_LIT(FEATURE_KRAFT_VERSION), rq->listener->kraft_version);
     }
 }
 

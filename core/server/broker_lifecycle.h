@@ -45,7 +45,8 @@ struct broker_lifecycle_opts {
 struct broker_lifecycle *broker_lifecycle_start(const struct broker_lifecycle_opts *opts);
 // The broker has replayed and published the metadata log up to and including this offset.
 void broker_lifecycle_replayed(struct broker_lifecycle *lc, log_offset offset);
-// Another broker is stopping and waits until all have replayed up to here: says so now instead of with the next heartbeat.
+// Another broker is stopping and waits until all have replayed up to here: says so now instead of with the
+// next heartbeat.
 void broker_lifecycle_hurry(struct broker_lifecycle *lc);
 void broker_lifecycle_dir_offline(struct broker_lifecycle *lc,
                                   struct uuid dir); // told with every heartbeat from now on

@@ -74,6 +74,7 @@ struct request_listener {
     uint32_t pipeline_max;  // unanswered requests of one connection before it is paused; 0 = the default
     const char *cluster_id; // 22 characters
     node_id node_id;        // this node
+    int16_t kraft_version;  // of the quorum: 0 static voters, 1 dynamic; shown among the finalized features
     // Controller listener: the committed image to answer from, borrowed for this turn; NULL = none yet. NULL
     // on broker listeners.
     const struct image *(*image)(const struct request *rq);

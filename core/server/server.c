@@ -109,6 +109,7 @@ static void prepare_listener(struct server *s, struct server_listener *l, const 
                                            .broker = controller ? NULL : &s->broker,
                                            .cluster_id = s->cluster_id,
                                            .node_id = s->config->id,
+                                           .kraft_version = s->config->voters_count > 0 ? 0 : 1,
                                            .image = controller ? controller_image : NULL,
                                            .controller_id = controller ? active_controller : NULL};
     if (controller) {

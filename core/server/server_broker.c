@@ -99,7 +99,8 @@ static bool holds_own_registration(struct server *s, const struct image *image)
 static bool somebody_stops(const struct image_delta *delta, broker_id self)
 {
     for (int64_t i = 0; i < delta->brokers_count; i++)
-        if (delta->brokers[i].id != self && delta->brokers[i].after && delta->brokers[i].after->in_controlled_shutdown)
+        if (delta->brokers[i].id != self && delta->brokers[i].after &&
+            delta->brokers[i].after->in_controlled_shutdown)
             return true;
     return false;
 }
