@@ -130,8 +130,9 @@ CC=clang build build-fuzz -Dfuzzing=true -Db_lundef=false -Db_sanitize=address,u
 for f in build-fuzz/tests/fuzz/fuzz_*; do
     [ -x "$f" ] && [ -f "$f" ] || continue
     name=$(basename "$f")
-    mkdir -p "build-fuzz/corpus/$name"
-    if "$f" -max_total_time=30 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 -artifact_prefix="$logs/$name-" "build-fuzz/corpus/$name" >"$logs/$name.log" 2>&1; then
+    seeds=build-fuzz/tests/fuzz/corpus/${name#fuzz_}
+    mkdir -p "build-fuzz/corpus/$name" "$seeds"
+    if "$f" -max_total_time=30 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 -artifact_prefix="$logs/$name-" "build-fuzz/corpus/$name" "$seeds" >"$logs/$name.log" 2>&1; then
         echo "$name: $(awk -F: '/number_of_executed_units/ { print $3 }' "$logs/$name.log" | tr -d ' ') runs"
         count "$name" 1 0
     else
