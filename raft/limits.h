@@ -12,6 +12,8 @@
 #define RAFT_PEER_QUEUE_BYTES_MAX                                                                            \
     (16u << 20) // bytes queued to one peer; what comes on top is dropped (the library repeats)
 #define RAFT_DIAL_TIMEOUT_MS 2000                // resolve and connect
+#define RAFT_HELLO_TIMEOUT_MS 5000               // a connection that has not shaken hands by then is closed
+#define RAFT_SNAPSHOT_RETRY_MS 30000             // pause after a snapshot that could not be written
 #define RAFT_DIAL_RETRY_MS_MIN 20                // pause before the second dial
 #define RAFT_DIAL_RETRY_MS_MAX 1000              // pauses double up to here
 #define RAFT_HELLO_BYTES_MAX 2048                // longest hand-shake frame

@@ -6,8 +6,8 @@
 #include "raft/cursor.h"
 #include "raft/limits.h"
 
-#define TERM_MAX ((raft_term)INT32_MAX) // a term is a leader epoch
-#define INDEX_MAX ((raft_index)1 << 62) // far above any log, far below an overflow
+#define TERM_MAX ((raft_term)INT32_MAX / 2) // a term is a leader epoch; what is above was never counted up to
+#define INDEX_MAX ((raft_index)1 << 62)     // far above any log, far below an overflow
 
 // ---- writing
 // ---------------------------------------------------------------------------------------------------

@@ -361,7 +361,8 @@ int mlog_open(const struct mlog_opts *opts, const struct mlog_base *base, mlog_e
         err = opts->fs->ops->list(opts->fs, opts->dir, found_file, &s);
     }
     if (!err) {
-        qsort(s.bases, s.count, sizeof *s.bases, compare_offset);
+        if (s.count)
+            qsort(s.bases, s.count, sizeof *s.bases, compare_offset);
         err = scan_all(&s, msg);
     }
     if (!err)

@@ -102,7 +102,7 @@ struct quorum_opts {
 // Reads the directory, repairs a torn tail (kept aside and reported), starts the quorum. Blocks on the disk;
 // called on the loop. Errors: ERR_CORRUPT (damage in what was synced: names file and position and says how to
 // rejoin), ERR_NOTFOUND (dynamic quorum and the directory was not formatted), ERR_INVALID (options, or the
-// directory belongs to another quorum kind), ERR_IO, ERR_LOCKED.
+// directory belongs to another quorum kind), ERR_IO.
 int quorum_create(const struct quorum_opts *opts, struct quorum **out, struct errmsg *msg);
 
 // Transfers leadership away if this node leads and another voter is up (bounded by the election timeout),

@@ -159,6 +159,7 @@ struct quorum {
     uint64_t bytes_since_snapshot; // applied
     mono_us snapshot_at;           // when the last one was made (or the start)
     bool snapshot_wanted;          // the threshold is set to 1
+    mono_us snapshot_not_before;   // pause after one that failed
     struct snapshot_take take;
     struct snapshot_fetch fetch;
     struct image *install_image; // of the offer handed to libraft

@@ -101,7 +101,8 @@ static int load_snapshots(struct quorum *q, struct found *f, struct errmsg *msg)
 {
     struct errmsg why = {{0}};
     q->image = image_empty();
-    qsort(f->names, f->count, sizeof *f->names, newest_first);
+    if (f->count)
+        qsort(f->names, f->count, sizeof *f->names, newest_first);
     for (uint32_t i = 0; i < f->count; i++) {
         char name[CHECKPOINT_NAME_BYTES];
         struct checkpoint_info info;

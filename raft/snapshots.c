@@ -26,7 +26,8 @@ static uint32_t own_rank(const struct quorum *q)
 
 void quorum__snapshot_poll(struct quorum *q)
 {
-    if (q->snapshot_wanted || q->bytes_since_snapshot == 0 || q->closing)
+    if (q->snapshot_wanted || q->bytes_since_snapshot == 0 || q->closing ||
+        node_clock(q->opts.node) < q->snapshot_not_before)
         return;
     uint64_t limit = q->opts.snapshot_bytes ? q->opts.snapshot_bytes : SNAPSHOT_BYTES_DEFAULT;
     uint64_t age_ms = (node_clock(q->opts.node) - q->snapshot_at) / 1000;
@@ -211,6 +212,8 @@ static void take_done(struct node_job *j)
     int err = t->err;
     image_unref(t->image);
     t->image = NULL;
+    if (err)
+        q->snapshot_not_before = node_clock(q->opts.node) + RAFT_SNAPSHOT_RETRY_MS * 1000ull;
     if (err)
         log_error(q->log, "raft", "snapshot of the metadata log failed, it is tried again", "why=\"%s\"",
                   t->msg.text);

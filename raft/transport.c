@@ -83,6 +83,11 @@ void transport_update(struct quorum *q)
 
 // ---- links
 // -----------------------------------------------------------------------------------------------------
+static void hello_fire(struct node_timer *t)
+{
+    transport_close_link(LIST_ENTRY(t, struct link, hello));
+}
+
 static struct link *link_new(struct quorum *q, struct node_conn *c, bool outgoing)
 {
     struct link *l = mem_zalloc(sizeof *l);
@@ -92,6 +97,8 @@ static struct link *link_new(struct quorum *q, struct node_conn *c, bool outgoin
     list_add_tail(&q->transport.links, &l->node);
     node_conn_set_data(c, l);
     node_conn_set_ops(c, &link_ops);
+    l->hello.fire = hello_fire;
+    node_timer_start(q->opts.loop, &l->hello, RAFT_HELLO_TIMEOUT_MS);
     return l;
 }
 
@@ -129,6 +136,7 @@ static void link_closed(struct node_conn *c, int reason)
     struct peer *p = l->peer;
     bool was_ready = l->ready;
     list_remove(&l->node);
+    node_timer_stop(q->opts.loop, &l->hello);
     quorum__fetch_link_lost(q, l);
     if (p && p->in == l)
         p->in = NULL;
@@ -228,6 +236,7 @@ static void link_is_ready(struct link *l, const struct wire_hello *h)
     *slot = l;
     l->peer = p;
     l->ready = true;
+    node_timer_stop(l->q->opts.loop, &l->hello);
     p->node_id = h->node;
     p->directory = h->directory;
     if (l->outgoing) {

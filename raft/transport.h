@@ -18,13 +18,14 @@ struct quorum;
 struct peer;
 
 struct link {
-    struct list_node node;  // in transport.links
-    struct quorum *q;       // owner
-    struct node_conn *conn; // the connection
-    struct peer *peer;      // whose it is; NULL before the hand-shake of an incoming one
-    bool outgoing;          // we dialled
-    bool ready;             // hand-shake done
-    bool closing;           // node_conn_close was called
+    struct list_node node;   // in transport.links
+    struct quorum *q;        // owner
+    struct node_conn *conn;  // the connection
+    struct peer *peer;       // whose it is; NULL before the hand-shake of an incoming one
+    bool outgoing;           // we dialled
+    bool ready;              // hand-shake done
+    bool closing;            // node_conn_close was called
+    struct node_timer hello; // closes it when the hand-shake does not come
 };
 struct peer {
     struct list_node node; // in transport.peers

@@ -294,6 +294,7 @@ void cluster_stop(struct cluster *c, unsigned i)
     if (!world_run_until(c->w, 30000, is_stopped, s))
         fail_msg("server %u does not stop", i);
     s->active = false;
+    s->memory_left = world_host_memory(s->host);
     world_crash(s->host, false);
 }
 

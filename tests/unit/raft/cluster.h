@@ -30,6 +30,7 @@ struct server {
     int create_err;            // of the last start
     struct errmsg why;         // of it
     log_offset high_watermark; // of this life
+    uint64_t memory_left;      // bytes of the node after an orderly stop
 };
 struct acked {
     unsigned id;     // of the proposal
