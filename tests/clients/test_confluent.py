@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """confluent-kafka (librdkafka): every codec and acks, sizes, nulls, headers, idempotence, a large real text."""
+import functools
 import itertools
 import os
 import subprocess
@@ -13,8 +14,14 @@ import kraft
 CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd']
 
 
+@functools.lru_cache
+def admin_of(address):
+    return AdminClient({'bootstrap.servers': address})
+
+
 def admin(node):
-    return AdminClient({'bootstrap.servers': node.address})
+    """The one admin client of a node: its futures die with it."""
+    return admin_of(node.address)
 
 
 def make_topic(node, name, partitions=1, config=None):
