@@ -210,7 +210,7 @@ static int write_checkpoints(struct log_dir *d, bool hw, bool rest, struct manif
 int log_dir__write_all(struct log_dir *d, bool force, struct manifest_sums *sums, struct errmsg *msg)
 {
     bool hw = force || atomic_load(&d->touched_hw), rest = force || atomic_load(&d->touched);
-    return hw || rest ? write_checkpoints(d, hw, rest, sums, msg) : 0;
+    return hw || rest || log_dir_is_offline(d) ? write_checkpoints(d, hw, rest, sums, msg) : 0;
 }
 
 int log_dir_checkpoint(struct log_dir *d, struct errmsg *msg)
