@@ -53,7 +53,7 @@ struct image_broker {
     struct uuid incarnation;                    // new at every start of the process
     struct slice rack;                          // broker.rack; null = none
     const struct image_endpoint *endpoints;     // advertised listeners
-    const struct image_feature_range *features; // what it supports, in order of registration
+    const struct image_feature_range *features; // what it supports, sorted by name
     const struct uuid *log_dirs;                // ids of its online log directories, sorted
     const struct uuid *cordoned_dirs;           // ids that take no new replica, sorted
     int32_t endpoints_count, features_count, log_dirs_count, cordoned_dirs_count;
@@ -67,7 +67,7 @@ struct image_controller {
     node_id id;                                 // node.id
     struct uuid incarnation;                    // new at every start of the process
     const struct image_endpoint *endpoints;     // controller listeners
-    const struct image_feature_range *features; // what it supports
+    const struct image_feature_range *features; // what it supports, sorted by name
     int32_t endpoints_count, features_count;
     bool zk_migration_ready; // kept for what reads our log
 };

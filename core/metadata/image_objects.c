@@ -31,6 +31,12 @@ static size_t at_least_zero(int32_t count)
     return count > 0 ? (size_t)count : 0;
 }
 
+static int compare_features(const void *a, const void *b)
+{
+    return slice_compare(((const struct image_feature_range *)a)->name,
+                         ((const struct image_feature_range *)b)->name);
+}
+
 static int compare_uuids(const void *a, const void *b)
 {
     return uuid_compare(*(const struct uuid *)a, *(const struct uuid *)b);
@@ -65,6 +71,7 @@ static struct image_broker *broker_pack(const struct image_broker *from)
     for (int32_t i = 0; i < b->features_count; i++)
         features[i].name = pack_slice(&p, features[i].name);
     b->rack = pack_slice(&p, from->rack);
+    qsort(features, (size_t)b->features_count, sizeof *features, compare_features);
     qsort(dirs, (size_t)b->log_dirs_count, sizeof *dirs, compare_uuids);
     qsort(cordoned, (size_t)b->cordoned_dirs_count, sizeof *cordoned, compare_uuids);
     b->endpoints = endpoints;
@@ -183,6 +190,7 @@ struct image_controller *controller__from_record(const struct kp_register_contro
         features[i].min = r->features[i].min_supported_version;
         features[i].max = r->features[i].max_supported_version;
     }
+    qsort(features, features_count, sizeof *features, compare_features);
     return c;
 }
 
