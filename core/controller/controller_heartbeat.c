@@ -46,7 +46,10 @@ static enum state next_state(struct controller *c, const struct image_broker *b,
     case FENCED:
         if (in->want_shut_down)
             return SHUTDOWN_NOW;
-        return !in->want_fence && in->current_metadata_offset >= b->epoch ? UNFENCED : FENCED;
+        // A process that has begun to stop does not come back: only a new registration does.
+        return !in->want_fence && !b->in_controlled_shutdown && in->current_metadata_offset >= b->epoch
+                   ? UNFENCED
+                   : FENCED;
     case UNFENCED:
         if (in->want_fence)
             return in->want_shut_down ? SHUTDOWN_NOW : FENCED;
