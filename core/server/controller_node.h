@@ -80,7 +80,8 @@ struct controller_node;
 int controller_node_create(const struct controller_node_opts *opts, struct controller_node **out,
                            struct errmsg *msg);
 void controller_node_shutdown(struct controller_node *cn); // `stopped` comes when done
-void controller_node_destroy(struct controller_node *cn);  // after `stopped`
+void controller_node_destroy(struct controller_node *cn); // on the loop, in `stopped` or later: gives everything back but itself
+void controller_node_free(struct controller_node *cn);    // after the loop has ended
 
 // Queues an operation that lives in rq->arena and is answered by type->reply. Handlers use
 // controller_node_handle.

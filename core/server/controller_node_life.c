@@ -283,5 +283,11 @@ void controller_node_destroy(struct controller_node *cn)
     cn->quorum = NULL;
     controller_sessions_fini(&cn->sessions);
     image_unref(cn->committed);
-    // The turn-end hook stays with the loop: the node's memory goes with the process or the simulated world.
+}
+
+// The turn-end hook stays with the loop, so the memory outlives it.
+void controller_node_free(struct controller_node *cn)
+{
+    MUST(cn->quorum == NULL);
+    mem_free(cn);
 }

@@ -335,8 +335,8 @@ static int parse_header(struct request *rq, const uint8_t *p, size_t len)
 static request_handler *find_handler(struct request *rq)
 {
     request_handler *handle = rq->listener->controller ? rq->api->on_controller : rq->api->on_broker;
-    if (handle == NULL) {
-        return NULL;
+    if (handle == NULL || (rq->listener->controller && rq->listener->controller_node == NULL)) {
+        return NULL; // not served here, or the controller half has stopped
     }
     if (rq->version < rq->api->version_min || rq->version > rq->api->version_max) {
         if (rq->api_key != KP_API_API_VERSIONS) {

@@ -368,7 +368,7 @@ void server_free(struct server *s)
     if (s->broker_ready)
         broker_fini(&s->broker);
     if (s->controller)
-        controller_node_destroy(s->controller);
+        controller_node_free(s->controller);
     if (s->metadata_lock)
         vfs_file_unref(s->metadata_lock);
     if (s->metadata_dir_owned && s->metadata_dir)

@@ -52,9 +52,13 @@ static void on_image(void *data, struct image *image)
 
 // ---- the end
 // ---------------------------------------------------------------------------------------------------
+// Connections live until the loops end: what still comes in on them finds no controller and is refused.
 static void on_stopped(void *data)
 {
     struct server *s = data;
+    for (uint32_t i = 0; i < s->listeners_count; i++)
+        s->listeners[i].request.controller_node = NULL;
+    controller_node_destroy(s->controller);
     s->opts.stopped(s->opts.data);
 }
 

@@ -175,6 +175,7 @@ def test_node_id_zero_works(cluster):
     assert 'zero' in quorum.topics(node)
 
 
+@pytest.mark.skipif('asan' in kraft.BUILD or 'tsan' in kraft.BUILD, reason='a sanitizer has its own memory')
 def test_one_node_is_small_and_fast(cluster):
     """Start to the first answer under 200 ms, idle RSS under 16 MB (the reference machine; generous here: thrice the time)."""
     node = cluster.single()
