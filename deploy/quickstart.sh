@@ -115,7 +115,13 @@ at="127.0.0.1:$port"
 
 say "4. Topic $topic"
 if ! "$bin/kraft-admin" topics describe --topic "$topic" --bootstrap-server "$at" >/dev/null 2>&1; then
-    "$bin/kraft-admin" topics create --topic "$topic" --partitions 1 --bootstrap-server "$at"
+    tries=0 # a broker that has just started may not be live yet
+    until said=$("$bin/kraft-admin" topics create --topic "$topic" --partitions 1 --bootstrap-server "$at" 2>&1); do
+        tries=$((tries + 1))
+        [ "$tries" -lt 50 ] || die "$said"
+        sleep 0.1
+    done
+    say "   $said"
 fi
 
 lines=$(wc -l <"$file")
@@ -124,7 +130,7 @@ before=$("$bin/kraft-admin" topics offsets --topic "$topic" --bootstrap-server "
 "$bin/kraft-admin" produce --topic "$topic" --file "$file" --bootstrap-server "$at"
 "$bin/kraft-admin" consume --topic "$topic" --partition 0 --offset "${before:-0}" --exit-eof --bootstrap-server "$at" >"$data/received.txt"
 say "   and back:"
-head -5 "$data/received.txt" | sed 's/^/   | /'
+grep -v '^ *$' "$data/received.txt" | head -5 | sed 's/^/   | /'
 say "   ..."
 cmp -s "$file" "$data/received.txt" || die "what came back differs from $file; compare it with $data/received.txt"
 say "   all $lines lines came back equal."
