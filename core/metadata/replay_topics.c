@@ -155,6 +155,8 @@ int replay__change_partition(struct image *img, const struct kp_partition_change
     if (!before)
         return err_set(msg, ERR_INVALID, "topic '" SLICE_FMT "' has no partition %d",
                        SLICE_ARG(t->info->name), r->partition_id);
+    if (before->epoch == INT32_MAX || before->partition_epoch == INT32_MAX)
+        return err_set(msg, ERR_INVALID, "the epochs of partition %d are used up", r->partition_id);
     struct partition_draft d;
     draft_of(before, &d);
     set_list(&d.isr, &d.isr_count, r->isr, r->isr_count);

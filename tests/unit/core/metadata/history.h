@@ -239,7 +239,9 @@ static inline int history_step(struct history *h)
     }
     default: {
         struct kp_producer_ids_record *r = &history_record(h, METADATA_PRODUCER_IDS, 0)->producer_ids;
-        r->next_producer_id = image_next_producer_id(h->img) + (int64_t)history_random(h, 3) * 1000;
+        r->next_producer_id = image_next_producer_id(h->img);
+        if (r->next_producer_id < INT64_MAX / 2)
+            r->next_producer_id += (int64_t)history_random(h, 3) * 1000;
         return history_apply(h);
     }
     }
