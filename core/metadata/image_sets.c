@@ -46,10 +46,14 @@ static struct broker_sets *sets_writable(struct image *img, broker_id id)
         return s;
     s = imap_get(&img->sets, broker_key(id));
     if (s) {
-        struct broker_sets *copy = mem_dup(s, sizeof *s);
+        struct broker_sets *copy =
+            mem_alloc(sizeof *copy); // field by field: others count references meanwhile
+        *copy = (struct broker_sets){.preferred = s->preferred};
         atomic_init(&copy->refs, 1);
-        for (int i = 0; i < IMAGE_SET_COUNT; i++)
+        for (int i = 0; i < IMAGE_SET_COUNT; i++) {
             copy->set[i] = imap_copy(&s->set[i]);
+            copy->count[i] = s->count[i];
+        }
         s = copy;
     } else {
         s = mem_zalloc(sizeof *s);

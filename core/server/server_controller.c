@@ -31,7 +31,6 @@ static void mail_image(struct server *s, struct image *image)
     image_unref(s->mail);
     s->mail = image_ref(image);
     mutex_unlock(&s->mail_lock);
-    s->mail_task.run = mail_task;
     if (!atomic_exchange(&s->mail_posted, true))
         node_loop_post(s->broker_loop, &s->mail_task);
 }
@@ -118,6 +117,7 @@ static void register_controller(struct server *s)
 
 void server_controller_start(struct server *s)
 {
+    s->mail_task.run = mail_task;
     const struct server_config *c = s->config;
     struct errmsg msg = {.text = ""};
     char *dir = path_join(c->metadata_log_dir, "__cluster_metadata-0");
