@@ -103,8 +103,8 @@ log_offset plog__segment_end(const struct partition_log *log,
 struct producer_states *plog__producers(struct partition_log *log); // makes them at first use
 
 // Offset index (and with `times` the time index) of a segment in memory; rebuilt where the files are missing
-// or wrong. With `nowait` ERR_BUSY where that needs the disk.
-int plog__index(struct partition_log *log, unsigned i, bool times, bool nowait, struct errmsg *msg);
+// or wrong.
+int plog__index(struct partition_log *log, unsigned i, bool times, struct errmsg *msg);
 time_ms plog__segment_time(struct partition_log *log, unsigned i); // largest timestamp; -1 none
 
 void plog__hint(struct partition_log *log, log_offset offset, log_offset base, uint64_t pos);

@@ -196,7 +196,7 @@ static int replay_segment(struct partition_log *log, unsigned i, log_offset from
         return rc;
     uint64_t pos = 0;
     log_offset base;
-    if (from > s->base && plog__index(log, i, false, false, msg) == 0)
+    if (from > s->base && plog__index(log, i, false, msg) == 0)
         (void)segment_find(s, file, from, false, &pos, &base);
     struct batch_scan scan;
     batch_scan_init(&scan, file, pos, s->size, NULL, BATCH_SCAN_LONG_BYTES);

@@ -25,7 +25,7 @@ static int position_of(struct partition_log *log, unsigned i, struct vfs_file *f
         *pos = s->size;
         return 0;
     }
-    int rc = plog__index(log, i, false, nowait, msg);
+    int rc = plog__index(log, i, false, msg);
     log_offset base;
     if (rc == 0)
         rc = segment_find(s, file, offset, nowait, pos, &base);
@@ -45,7 +45,7 @@ static int last_end(struct partition_log *log, unsigned i, struct vfs_file *file
                     log_offset *next, struct errmsg *msg)
 {
     struct segment *s = log->loaded->segments[i];
-    int rc = plog__index(log, i, false, args->nowait, msg);
+    int rc = plog__index(log, i, false, msg);
     if (rc)
         return rc;
     uint64_t at = sparse_index_before(s->index, limit);
@@ -77,12 +77,35 @@ static int last_end(struct partition_log *log, unsigned i, struct vfs_file *file
     return rc;
 }
 
+// The offset index of a closed segment is neither in memory nor in the page cache: *out becomes its file.
+static bool index_is_cold(struct partition_log *log, const struct segment *s, struct plog_range *out)
+{
+    if (s->offsets_loaded)
+        return false;
+    struct vfs *fs = log_dir_fs(log->dir);
+    char dir[LAYOUT_PATH_BYTES], path[LAYOUT_PATH_BYTES];
+    uint64_t size = 0;
+    plog__dir(log, dir);
+    if (!layout_path(path, dir, s->base, LAYOUT_INDEX, LAYOUT_PLAIN) ||
+        fs->ops->open(fs, path, VFS_READ, &out->file, NULL))
+        return false; // then it is made anew
+    if (fs->ops->size(out->file, &size) || size == 0 || fs->ops->cached(out->file, 0, size)) {
+        plog_range_release(out);
+        return false;
+    }
+    out->pos = 0;
+    out->len = (size_t)size;
+    return true;
+}
+
 static int try_segment(struct partition_log *log, unsigned i, const struct plog_read_args *args,
                        struct plog_range *out, struct errmsg *msg)
 {
     struct log_loaded *l = log->loaded;
     struct segment *s = l->segments[i];
     struct vfs_file *file;
+    if (args->nowait && index_is_cold(log, s, out))
+        return ERR_AGAIN;
     int rc = plog__open(log, s, &file, msg);
     if (rc)
         return rc;

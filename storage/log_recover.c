@@ -204,7 +204,7 @@ static int reopen_closed(struct recovery *r, unsigned i, struct errmsg *msg)
     struct log_loaded *l = r->log->loaded;
     struct segment *s = l->segments[i];
     log_offset next;
-    int rc = plog__index(r->log, i, true, false, msg);
+    int rc = plog__index(r->log, i, true, msg);
     if (rc == 0)
         rc = segment_scan_tail(s, &r->at, &next, msg);
     if (rc == 0 && s->has_aborted)
@@ -334,7 +334,7 @@ static int load_tail(struct partition_log *log, struct errmsg *msg)
     struct segment_place at;
     plog__place(log, dir, &at);
     log_offset next;
-    int rc = plog__index(log, l->count - 1, true, false, msg);
+    int rc = plog__index(log, l->count - 1, true, msg);
     if (rc == 0)
         rc = segment_scan_tail(s, &at, &next, msg);
     if (rc)

@@ -154,13 +154,11 @@ static void drop_other_indexes(struct partition_log *log, unsigned used)
     }
 }
 
-int plog__index(struct partition_log *log, unsigned i, bool times, bool nowait, struct errmsg *msg)
+int plog__index(struct partition_log *log, unsigned i, bool times, struct errmsg *msg)
 {
     struct segment *s = log->loaded->segments[i];
     if (s->offsets_loaded && (!times || s->times_loaded))
         return 0;
-    if (nowait)
-        return ERR_BUSY;
     char dir[LAYOUT_PATH_BYTES];
     struct segment_place at;
     plog__place(log, dir, &at);
@@ -187,7 +185,7 @@ time_ms plog__segment_time(struct partition_log *log, unsigned i)
         return s->index->max_timestamp;
     if (s->max_timestamp == SEGMENT_TIME_UNKNOWN) {
         struct errmsg msg;
-        if (plog__index(log, i, true, false, &msg))
+        if (plog__index(log, i, true, &msg))
             return -1;
         s->max_timestamp = s->index->times_count ? s->index->times[s->index->times_count - 1].timestamp : -1;
     }

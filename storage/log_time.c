@@ -90,7 +90,7 @@ int plog_find_timestamp(struct partition_log *log, time_ms timestamp, log_offset
         .from = plog__load(&log->start), .bound = bound, .timestamp = timestamp, .largest = false};
     for (unsigned i = l->count ? plog__segment_index(log, w.from) : 0;
          i < l->count && l->segments[i]->base < bound; i++) {
-        rc = plog__index(log, i, true, false, msg);
+        rc = plog__index(log, i, true, msg);
         if (rc)
             return rc;
         if (plog__segment_time(log, i) < timestamp)
@@ -118,7 +118,7 @@ int plog_find_max_timestamp(struct partition_log *log, log_offset bound, struct 
     struct wanted w = {.from = plog__load(&log->start), .bound = bound, .largest = true};
     for (unsigned i = l->count ? plog__segment_index(log, w.from) : 0;
          i < l->count && l->segments[i]->base < bound; i++) {
-        rc = plog__index(log, i, true, false, msg);
+        rc = plog__index(log, i, true, msg);
         if (rc)
             return rc;
         time_ms most = plog__segment_time(log, i);

@@ -30,7 +30,7 @@ static int make_active(struct partition_log *log, const struct segment_place *at
                        struct errmsg *msg)
 {
     struct log_loaded *l = log->loaded;
-    int rc = plog__index(log, l->count - 1, true, false, msg);
+    int rc = plog__index(log, l->count - 1, true, msg);
     if (rc == 0 && was_closed) {
         txn_index_fini(&l->aborted);
         rc = load_aborted(log, plog__active(log), at, msg);
