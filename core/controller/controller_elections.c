@@ -133,61 +133,64 @@ static void elect_list(struct controller *c, const struct kp_elect_leaders_reque
 
 // All partitions: only those that need an election are gone through, and only those are answered.
 struct all_results {
+    struct controller *c;                  // context
     struct kp_elect_leaders_response *out; // being filled
-    int32_t topics_cap;                    // room of its list
-    int32_t partitions_cap;                // room of the last topic's list
-    const struct image_topic *last;        // topic of the last result
+    struct hmap by_topic;                  // topic id -> number of its result, plus one
 };
+typedef struct kp_elect_leaders_response_replica_election_result topic_result;
+typedef struct kp_elect_leaders_response_partition_result partition_result;
 
-static void add_result(struct controller *c, struct all_results *all, const struct image_topic *t,
-                       partition_id index, struct refusal no)
+// A copy of the list with room for twice as much, where it is full (its count a power of two, or 0).
+static void *list_room(struct controller *c, void *list, int32_t count, size_t size)
+{
+    if (count & (count - 1))
+        return list;
+    void *more = arena_zalloc(c->arena, (size_t)(count ? count * 2 : 1) * size);
+    if (count)
+        memcpy(more, list, (size_t)count * size);
+    return more;
+}
+
+static topic_result *result_of(struct all_results *all, const struct image_topic *t)
 {
     struct kp_elect_leaders_response *out = all->out;
-    if (all->last != t) {
-        if (out->replica_election_results_count == all->topics_cap) {
-            struct kp_elect_leaders_response_replica_election_result *old = out->replica_election_results;
-            all->topics_cap = all->topics_cap ? all->topics_cap * 2 : 8;
-            out->replica_election_results = arena_zalloc(c->arena, (size_t)all->topics_cap * sizeof *old);
-            if (old)
-                memcpy(out->replica_election_results, old,
-                       (size_t)out->replica_election_results_count * sizeof *old);
-        }
-        out->replica_election_results[out->replica_election_results_count++].topic =
-            arena_dup_slice(c->arena, topic_name(t));
-        all->partitions_cap = 0;
-        all->last = t;
+    uintptr_t number = (uintptr_t)hmap_get_uuid(&all->by_topic, topic_id(t));
+    if (number == 0) {
+        out->replica_election_results = list_room(all->c, out->replica_election_results,
+                                                  out->replica_election_results_count, sizeof(topic_result));
+        number = (uintptr_t)++out->replica_election_results_count;
+        out->replica_election_results[number - 1].topic = arena_dup_slice(all->c->arena, topic_name(t));
+        (void)hmap_put_uuid(&all->by_topic, topic_id(t), (void *)number);
     }
-    struct kp_elect_leaders_response_replica_election_result *r =
-        &out->replica_election_results[out->replica_election_results_count - 1];
-    if (r->partition_result_count == all->partitions_cap) {
-        struct kp_elect_leaders_response_partition_result *old = r->partition_result;
-        all->partitions_cap = all->partitions_cap ? all->partitions_cap * 2 : 4;
-        r->partition_result = arena_zalloc(c->arena, (size_t)all->partitions_cap * sizeof *old);
-        if (old)
-            memcpy(r->partition_result, old, (size_t)r->partition_result_count * sizeof *old);
+    return &out->replica_election_results[number - 1];
+}
+
+static void elect_set(struct all_results *all, enum image_set set, broker_id id, int8_t type,
+                      struct record_list *records)
+{
+    struct image_walk w = {0};
+    while (records->count < CONTROLLER_RECORDS_MAX && image_walk_next(all->c->image, set, id, &w)) {
+        struct refusal no = elect_partition(all->c, w.topic, w.index, type, records);
+        topic_result *r = result_of(all, w.topic);
+        r->partition_result =
+            list_room(all->c, r->partition_result, r->partition_result_count, sizeof(partition_result));
+        partition_result *p = &r->partition_result[r->partition_result_count++];
+        *p = (partition_result){
+            .partition_id = w.index, .error_code = (int16_t)no.code, .error_message = no.text};
     }
-    struct kp_elect_leaders_response_partition_result *result =
-        &r->partition_result[r->partition_result_count++];
-    result->partition_id = index;
-    result->error_code = (int16_t)no.code;
-    result->error_message = no.text;
 }
 
 static void elect_all(struct controller *c, int8_t type, struct kp_elect_leaders_response *out,
                       struct record_list *records)
 {
-    struct all_results all = {.out = out};
-    for (const struct image_topic *t = NULL; (t = image_topic_next(c->image, t)) != NULL;) {
-        for (partition_id i = 0; i < topic_partition_count(t); i++) {
-            const struct image_partition *p = topic_partition(t, i);
-            if (!p ||
-                (type == ELECT_PREFERRED ? p->leader == partition_preferred(p) : p->leader != LEADER_NONE))
-                continue;
-            if (records->count >= CONTROLLER_RECORDS_MAX)
-                return;
-            add_result(c, &all, t, i, elect_partition(c, t, i, type, records));
-        }
-    }
+    struct all_results all = {.c = c, .out = out};
+    hmap_init(&all.by_topic, HMAP_UUID);
+    if (type == ELECT_UNCLEAN)
+        elect_set(&all, IMAGE_SET_LEADER, LEADER_NONE, type, records);
+    const struct image_broker *b = NULL;
+    while (type == ELECT_PREFERRED && (b = image_broker_next(c->image, b)) != NULL)
+        elect_set(&all, IMAGE_SET_NOT_PREFERRED, b->id, type, records);
+    hmap_fini(&all.by_topic);
 }
 
 void controller_elect_leaders(struct controller *c, const struct kp_elect_leaders_request *in,

@@ -115,22 +115,24 @@ static void collect(struct controller *c, struct racks *racks)
     }
 }
 
-// How many partitions of the topic a broker leads, or would lead by preference.
-static int64_t leads(const struct image_topic *t, broker_id id)
+// How many partitions of the topic each broker would lead by preference: broker id -> number.
+static void count_leads(const struct image_topic *t, struct hmap *leads)
 {
-    int64_t count = 0;
+    hmap_init(leads, HMAP_U64);
     for (partition_id i = 0; i < topic_partition_count(t); i++) {
         const struct image_partition *p = topic_partition(t, i);
-        count += p && partition_preferred(p) == id;
+        if (!p)
+            continue;
+        uint64_t key = (uint64_t)partition_preferred(p);
+        (void)hmap_put_u64(leads, key, (void *)((uintptr_t)hmap_get_u64(leads, key) + 1));
     }
-    return count;
 }
 
 // Sorts by fewest led partitions; those with equal numbers stay in their random order.
-static void order_ring(const struct image_topic *t, struct ring *r, int64_t *led)
+static void order_ring(const struct hmap *leads, struct ring *r, int64_t *led)
 {
     for (int32_t i = 0; i < r->count; i++) {
-        int64_t mine = leads(t, r->ids[i]);
+        int64_t mine = (int64_t)(uintptr_t)hmap_get_u64(leads, (uint64_t)r->ids[i]);
         broker_id id = r->ids[i];
         int32_t k = i;
         for (; k > 0 && led[k - 1] > mine; k--) {
@@ -146,15 +148,18 @@ static void order_ring(const struct image_topic *t, struct ring *r, int64_t *led
 static void continue_striping(struct controller *c, struct racks *racks, const struct image_topic *t)
 {
     int64_t *led = arena_zalloc(c->arena, (size_t)racks->brokers * sizeof *led + 1);
+    struct hmap counts;
+    count_leads(t, &counts);
     for (int32_t i = 0; i < racks->count; i++) {
         struct rack *r = &racks->items[i];
-        order_ring(t, &r->fenced, led);
+        order_ring(&counts, &r->fenced, led);
         for (int32_t k = 0; k < r->fenced.count; k++)
             r->leads += led[k];
-        order_ring(t, &r->unfenced, led);
+        order_ring(&counts, &r->unfenced, led);
         for (int32_t k = 0; k < r->unfenced.count; k++)
             r->leads += led[k];
     }
+    hmap_fini(&counts);
     for (int32_t i = 1; i < racks->count; i++)
         for (int32_t k = i; k > 0 && racks->items[k - 1].leads > racks->items[k].leads; k--) {
             struct rack swap = racks->items[k];
