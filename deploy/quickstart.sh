@@ -49,18 +49,21 @@ case $port in '' | *[!0-9]*) die "--port $port is not a number" ;; esac
 [ -r "$file" ] || die "cannot read $file; give a text with --file"
 
 pid_file=$data/kraft.pid config=$data/server.properties log=$data/kraft.log
+alive() { # does the process run? One that nobody has collected yet does not
+    grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$1/status"
+}
 running() { # the pid of our node, if it runs
     [ -r "$pid_file" ] || return 1
     local pid
     pid=$(cat "$pid_file")
-    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = kraft-server ] && printf '%s' "$pid"
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = kraft-server ] && alive "$pid" && printf '%s' "$pid"
 }
 
 if [ -n "$stop" ]; then
     pid=$(running) || die "no node of $data is running"
     kill "$pid"
     for _ in $(seq 300); do
-        [ -d "/proc/$pid" ] || { rm -f "$pid_file"; say "Stopped. The data stays in $data; run deploy/quickstart.sh to go on."; exit 0; }
+        alive "$pid" || { rm -f "$pid_file"; say "Stopped. The data stays in $data; run deploy/quickstart.sh to go on."; exit 0; }
         sleep 0.1
     done
     die "the node (pid $pid) did not stop within 30 s; its log is $log"
@@ -100,7 +103,7 @@ EOF
     printf '%s\n' "$pid" >"$pid_file"
     tries=0
     until "$bin/kraft-admin" cluster --bootstrap-server "127.0.0.1:$port" >/dev/null 2>&1; do
-        if [ ! -d "/proc/$pid" ]; then
+        if ! alive "$pid"; then
             tail -5 "$log" >&2
             rm -f "$pid_file"
             die "the node did not start (see above). Is port $port taken? Try --port"
