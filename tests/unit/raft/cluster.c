@@ -329,7 +329,17 @@ void cluster_free(struct cluster *c)
 static void check_stops(struct cluster *c)
 {
     for (unsigned i = 0; i < c->count; i++) {
-        if (world_host_stopped(c->servers[i].host))
+        if (!world_host_stopped(c->servers[i].host))
+            continue;
+        if (c->loud)
+            printf("%8.3f server %u: stopped itself: %s\n", (double)world_now(c->w) / 1e6, i,
+                   world_host_stopped(c->servers[i].host));
+        if (c->stops_allowed) {
+            world_host_forget_stop(c->servers[i].host);
+            vfs_faulty_heal(world_host_disk(c->servers[i].host));
+            c->servers[i].q = NULL;
+            c->servers[i].active = false;
+        } else
             fail_msg("server %u stopped itself: %s", i, world_host_stopped(c->servers[i].host));
     }
 }

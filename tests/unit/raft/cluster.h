@@ -72,7 +72,8 @@ struct cluster {
     unsigned changes_done;              // answers of membership changes
     int change_err;                     // of the last one
     char change_why[256];
-    bool loud; // print what happens
+    bool stops_allowed; // a server may stop itself (failing disks): it counts as crashed then
+    bool loud;          // print what happens
 };
 
 struct cluster *cluster_new(uint64_t seed, const struct cluster_opts *o);

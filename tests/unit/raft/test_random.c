@@ -2,7 +2,7 @@
 // Random runs of the quorum: crashes, lost unsynced data, cuts, slow disks, transfers, membership changes, by
 // seed.
 //
-// Usage: test_raft_random [MODE [FIRST [COUNT]]]    MODE: static3 dynamic3 static5 members heavy all
+// Usage: test_raft_random [MODE [FIRST [COUNT]]]    MODE: static3 dynamic3 static5 members heavy disks all
 // A failing seed prints itself; run it again with KRAFT_TEST_LOUD=1.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,10 +20,12 @@ struct mode {
     unsigned voters, servers;
     bool dynamic;
     unsigned change_weight; // of membership changes among the faults
+    bool bad_disks;         // writes fail, disks fill up
 };
 static const struct mode modes[] = {
-    {"static3", 3, 3, false, 0}, {"dynamic3", 3, 3, true, 0}, {"static5", 5, 5, false, 0},
-    {"members", 3, 5, true, 4},  {"heavy", 3, 5, true, 40},
+    {"static3", 3, 3, false, 0, false}, {"dynamic3", 3, 3, true, 0, false},
+    {"static5", 5, 5, false, 0, false}, {"members", 3, 5, true, 4, false},
+    {"heavy", 3, 5, true, 40, false},   {"disks", 3, 4, true, 2, true},
 };
 static const char *chosen = "all";
 static uint64_t first_seed = 1;
@@ -43,16 +45,34 @@ static unsigned up_count(const struct cluster *c)
     return n;
 }
 
-static void restart(struct cluster *c, unsigned i)
-{
-    cluster_start(c, i);
-    if (c->servers[i].create_err)
-        fail_msg("server %u does not start: %s", i, c->servers[i].why.text);
-}
-
 static void transfer_inside(void *data)
 {
     (void)quorum_transfer_leadership(data, -1);
+}
+
+static void bad_disk(struct cluster *c, unsigned i)
+{
+    static const enum vfs_call kinds[] = {VFS_CALL_WRITE, VFS_CALL_SYNC, VFS_CALL_SYNC_DIR, VFS_CALL_RENAME,
+                                          VFS_CALL_CREATE};
+    struct vfs_faulty *disk = world_host_disk(c->servers[i].host);
+    uint64_t what = world_between(c->w, 0, 9);
+    if (what < 4)
+        vfs_faulty_fail(disk, kinds[world_between(c->w, 0, 4)], world_between(c->w, 1, 20), ERR_IO, true,
+                        true);
+    else if (what < 7)
+        vfs_faulty_set_capacity(disk, vfs_faulty_used(disk) + world_between(c->w, 0, 200000));
+    else
+        vfs_faulty_set_capacity(disk, 0);
+}
+
+static void restart(struct cluster *c, unsigned i)
+{
+    struct vfs_faulty *disk = world_host_disk(c->servers[i].host);
+    vfs_faulty_heal(disk);
+    vfs_faulty_set_capacity(disk, 0);
+    cluster_start(c, i);
+    if (c->servers[i].create_err)
+        fail_msg("server %u does not start: %s", i, c->servers[i].why.text);
 }
 
 static void fault(struct run *r)
@@ -62,6 +82,8 @@ static void fault(struct run *r)
     unsigned i = (unsigned)world_between(w, 0, c->count - 1), k = (unsigned)world_between(w, 0, c->count - 1);
     uint64_t what = world_between(w, 0, 59 + r->m->change_weight);
     bool up = world_host_node(c->servers[i].host) != NULL;
+    if (r->m->bad_disks && world_between(w, 0, 3) == 0)
+        bad_disk(c, k);
     if (what < 8) {
         if (up)
             cluster_crash(c, i, what < 4);
@@ -102,6 +124,7 @@ static void one_run(const struct mode *m, uint64_t seed)
     o.election_ms = s % 4 == 0 ? 300 : 0;
     struct run r = {cluster_new(seed, &o), m, {0}};
     struct cluster *c = r.c;
+    c->stops_allowed = m->bad_disks;
     printf("%s seed %llu\n", m->name, (unsigned long long)seed);
     (void)fflush(stdout);
     for (unsigned i = 0; i < c->count; i++)
@@ -118,6 +141,8 @@ static void one_run(const struct mode *m, uint64_t seed)
     }
     world_heal(c->w);
     for (unsigned i = 0; i < c->count; i++) {
+        vfs_faulty_heal(world_host_disk(c->servers[i].host));
+        vfs_faulty_set_capacity(world_host_disk(c->servers[i].host), 0);
         if (!world_host_node(c->servers[i].host))
             restart(c, i);
     }
