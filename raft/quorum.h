@@ -92,7 +92,10 @@ struct quorum_opts {
     int64_t retention_bytes;       // metadata.max.retention.bytes; -1 = no limit, 0 = 100 MiB
     int64_t retention_ms;          // metadata.max.retention.ms; -1 = no limit, 0 = 7 days
     uint32_t snapshot_fetch_bytes; // chunk of a snapshot fetch between voters; 0 = 1 MiB
-    uint64_t reserve_bytes;        // free space below which proposals are refused (ERR_NOSPACE); 0 = 16 MiB
+    uint32_t trailing_bytes; // entries before a snapshot that stay in memory for members that lag a little; 0
+                             // = 2 MiB
+    uint32_t append_bytes;   // entries of one message between members; 0 = 1 MiB
+    uint64_t reserve_bytes;  // free space below which proposals are refused (ERR_NOSPACE); 0 = 16 MiB
     uint64_t outstanding_bytes; // most bytes proposed and not yet committed before ERR_BUSY; 0 = 2 MiB (one
                                 // batch always goes)
     struct log_sink *log;       // may be NULL

@@ -194,12 +194,13 @@ static void send_append(struct quorum *q, struct peer *p, const struct raft_appe
     struct slice batches[64];
     struct wire_append w = {a->term, a->prev_log_term, a->prev_log_index, a->leader_commit, 0, SLICE_NULL};
     unsigned i = 0;
+    size_t most = q->opts.append_bytes ? q->opts.append_bytes : RAFT_APPEND_BYTES_MAX;
     do {
         size_t bytes = 0;
         w.count = 0;
         while (i < a->n_entries && w.count < 64) {
             struct slice b = batch_of(q, a->prev_log_index + 1 + i, &a->entries[i]);
-            if (w.count > 0 && bytes + b.len > RAFT_APPEND_BYTES_MAX)
+            if (w.count > 0 && bytes + b.len > most)
                 break;
             batches[w.count++] = b;
             bytes += b.len;

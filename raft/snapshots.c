@@ -79,10 +79,10 @@ bool quorum__snapshot_allowed(struct quorum *q)
 static unsigned trailing_entries(struct quorum *q, raft_index index)
 {
     unsigned n = 0;
-    size_t bytes = 0;
+    size_t bytes = 0, most = q->opts.trailing_bytes ? q->opts.trailing_bytes : RAFT_TRAILING_BYTES;
     while (n < RAFT_TRAILING_ENTRIES_MAX && index > n) {
         const struct mlog_entry *e = mlog_entry_at(q->log_store, index - n);
-        if (!e || (n > 0 && bytes + e->bytes > RAFT_TRAILING_BYTES))
+        if (!e || (n > 0 && bytes + e->bytes > most))
             break;
         bytes += e->bytes;
         n++;

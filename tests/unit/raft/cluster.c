@@ -223,6 +223,8 @@ static void start_inside(void *data)
         .snapshot_fetch_bytes = c->opts.fetch_bytes,
         .retention_bytes = c->opts.retention_bytes,
         .segment_bytes = c->opts.segment_bytes,
+        .trailing_bytes = c->opts.trailing_bytes,
+        .append_bytes = c->opts.append_bytes,
         .hooks = {.data = s, .on_image = on_image, .on_leadership = on_leadership, .stopped = on_stopped}};
     o.endpoint = cluster_voter(c, s->number).endpoints[0];
     s->create_err = quorum_create(&o, &s->q, &s->why);

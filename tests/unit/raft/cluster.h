@@ -54,6 +54,8 @@ struct cluster_opts {
     uint32_t fetch_bytes;    // chunk of a snapshot fetch
     int64_t retention_bytes; // 0: default
     uint32_t segment_bytes;  // 0: default
+    uint32_t trailing_bytes; // 0: default
+    uint32_t append_bytes;   // 0: default
 };
 struct cluster {
     struct world *w;

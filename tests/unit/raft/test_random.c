@@ -117,7 +117,9 @@ static void one_run(const struct mode *m, uint64_t seed)
 {
     struct cluster_opts o = {.voters = m->voters, .servers = m->servers, .dynamic = m->dynamic};
     uint64_t s = seed * 0x9e3779b97f4a7c15u;
-    o.snapshot_bytes = s % 3 == 0 ? 0 : (uint32_t)(300 + s % 9000);
+    o.snapshot_bytes = s % 8 == 0 ? 0 : (uint32_t)(300 + s % 5000);
+    o.trailing_bytes = s % 6 == 5 ? 0 : (uint32_t)(1 + s % 1500);
+    o.append_bytes = s % 3 == 1 ? 0 : (uint32_t)(1 + s % 700);
     o.fetch_bytes = s % 2 ? 200 : 0;
     o.segment_bytes = s % 5 < 2 ? 2000 : 0;
     o.retention_bytes = s % 7 < 4 ? 5000 : 0;
