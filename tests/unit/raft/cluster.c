@@ -12,6 +12,7 @@
 #include "core/metadata/snapshot.h"
 #include "core/protocol/metadata_record.h"
 #include "core/record/batch.h"
+#include "raft/quorum_impl.h"
 #include "tests/unit/raft/cluster.h"
 
 #define CLUSTER_ID "4L6g3nShT-eMCtK--X86sw"
@@ -48,6 +49,9 @@ static void check_batch(struct cluster *c, const struct server *s, const uint8_t
 // Committed bytes of this server against everyone's: the same batch at every offset, offsets dense.
 static void check_log(struct server *s)
 {
+    const struct set_at *change = quorum__change_at(s->q, s->q->raft.last_applied);
+    if (change && s->q->raft.configuration_committed_index < change->index)
+        fail_msg("server %u: the configuration at index %llu is not noted as committed", s->number, change->index);
     log_offset hw = quorum_high_watermark(s->q);
     if (hw < s->high_watermark)
         fail_msg("server %u: high watermark fell from %lld to %lld", s->number, (long long)s->high_watermark,
