@@ -50,7 +50,7 @@ case $port in '' | *[!0-9]*) die "--port $port is not a number" ;; esac
 
 pid_file=$data/kraft.pid config=$data/server.properties log=$data/kraft.log
 alive() { # does the process run? One that nobody has collected yet does not
-    grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$1/status"
+    grep -qs '^State:[[:space:]]*[A-WYa-wy]' "/proc/$1/status"
 }
 running() { # the pid of our node, if it runs
     [ -r "$pid_file" ] || return 1
