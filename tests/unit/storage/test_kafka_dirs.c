@@ -54,7 +54,9 @@ static void run(const char *command)
 static void world_extract(struct world *w, const char *which)
 {
     memset(w, 0, sizeof(*w));
-    char tmp[] = "/tmp/kraft-dirs-XXXXXX", command[4 * PATH_BYTES];
+    const char *base = getenv("TMPDIR");
+    char tmp[PATH_BYTES / 2], command[4 * PATH_BYTES];
+    (void)snprintf(tmp, sizeof(tmp), "%s/kraft-dirs-XXXXXX", base ? base : "/tmp");
     assert_non_null(mkdtemp(tmp));
     (void)snprintf(command, sizeof(command), "zstd -dc '%s/dirs/kafka-4.4-%s.tar.zst' | tar x -C '%s'",
                    shared(), which, tmp);
