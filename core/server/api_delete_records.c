@@ -81,7 +81,7 @@ static void take(struct delete_op *op, struct slice topic, log_offset offset, pa
         a->error_code = KE_INVALID_TOPIC_EXCEPTION;
         return;
     }
-    struct partition *p = partition_lookup(op->rq, topic, a->partition_index, &a->error_code);
+    struct partition *p = partition_lookup(op->rq, topic, a->partition_index, ACL_DELETE, &a->error_code);
     if (p == NULL) {
         return;
     }

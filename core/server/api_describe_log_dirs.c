@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "core/protocol/gen/describe_log_dirs_request.h"
 #include "core/protocol/gen/describe_log_dirs_response.h"
+#include "core/security/authorize.h"
 #include "core/server/api.h"
 #include "core/server/broker.h"
 #include "core/server/replica_manager.h"
@@ -117,15 +118,20 @@ static void handle(struct request *rq)
     if (in == NULL) {
         return;
     }
+    struct kp_describe_log_dirs_response out;
+    kp_describe_log_dirs_response_init(&out);
+    out.throttle_time_ms = rq->throttle_ms;
+    if (!authorize(rq->ctx, ACL_DESCRIBE, ACL_CLUSTER, ACL_CLUSTER_NAME)) {
+        out.error_code = KE_CLUSTER_AUTHORIZATION_FAILED; // before version 3: an empty answer
+        REQUEST_REPLY(rq, describe_log_dirs_response, &out);
+        return;
+    }
     struct broker *b = request_broker(rq);
     struct finding f = {.rq = rq, .in = in};
     replica_manager_each(b->replicas, look_at, &f);
     if (f.count > 0) {
         qsort(f.found, f.count, sizeof *f.found, by_topic);
     }
-    struct kp_describe_log_dirs_response out;
-    kp_describe_log_dirs_response_init(&out);
-    out.throttle_time_ms = rq->throttle_ms;
     unsigned dirs = replica_manager_dirs(b->replicas);
     out.results = arena_alloc(&rq->arena, dirs * sizeof *out.results);
     for (unsigned i = 0; i < dirs; i++) {

@@ -12,7 +12,7 @@ static void answer(struct request *rq, struct slice topic, partition_id index, p
 {
     kp_describe_producers_response_partition_response_init(a);
     a->partition_index = index;
-    struct partition *p = partition_lookup(rq, topic, index, &a->error_code);
+    struct partition *p = partition_lookup(rq, topic, index, ACL_READ, &a->error_code);
     if (p == NULL) {
         return;
     }

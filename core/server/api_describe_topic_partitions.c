@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "core/protocol/gen/describe_topic_partitions_request.h"
 #include "core/protocol/gen/describe_topic_partitions_response.h"
+#include "core/security/authorize.h"
 #include "core/server/api.h"
 #include "core/server/broker.h"
 #include "core/server/cluster_view.h"
@@ -31,7 +32,9 @@ static struct slice *list_names(struct request *rq, const struct kp_describe_top
         names = arena_alloc(&rq->arena, (size_t)image_topic_count(image) * sizeof *names);
         for (const struct image_topic *t = image_topic_next(image, NULL); t != NULL;
              t = image_topic_next(image, t)) {
-            names[n++] = topic_name(t);
+            if (authorize(rq->ctx, ACL_DESCRIBE, ACL_TOPIC, topic_name(t))) {
+                names[n++] = topic_name(t);
+            }
         }
     }
     qsort(names, (size_t)n, sizeof *names, by_name);
@@ -116,6 +119,10 @@ static void handle(struct request *rq)
         kp_describe_topic_partitions_response_describe_topic_partitions_response_topic_init(a);
         a->name = names[i];
         a->is_internal = cluster_view_internal(names[i]);
+        if (!authorize(rq->ctx, ACL_DESCRIBE, ACL_TOPIC, names[i])) {
+            a->error_code = KE_TOPIC_AUTHORIZATION_FAILED;
+            continue;
+        }
         if (t == NULL) {
             a->error_code = cluster_view_valid_name(names[i]) ? KE_UNKNOWN_TOPIC_OR_PARTITION
                                                               : KE_INVALID_TOPIC_EXCEPTION;

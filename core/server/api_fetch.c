@@ -14,6 +14,7 @@
 #include "core/base/assert.h"
 #include "core/base/mem.h"
 #include "core/protocol/gen/fetch_response.h"
+#include "core/security/authorize.h"
 #include "core/server/api.h"
 #include "core/server/fetch_metadata.h"
 #include "core/server/broker.h"
@@ -251,16 +252,22 @@ static void find_partition(struct fetch_op *op, struct fetch_slot *s)
     const struct fetch_item *item = s->item;
     bool by_id = rq->version >= TOPIC_IDS_FROM;
     const struct image *image = request_image(rq);
-    const struct image_topic *t = by_id ? NULL : image_topic_named(image, item->topic);
-    struct uuid id = by_id ? item->topic_id : t != NULL ? topic_id(t) : UUID_ZERO;
+    const struct image_topic *t =
+        by_id ? image_topic(image, item->topic_id) : image_topic_named(image, item->topic);
     s->hint_leader = s->hint_epoch = -1;
-    if (by_id || t != NULL) {
+    // An id that is not known reveals nothing; followers were asked for ClusterAction before.
+    bool open = op->replica >= 0 || (by_id && t == NULL);
+    if (!open && !authorize(rq->ctx, ACL_READ, ACL_TOPIC, by_id ? topic_name(t) : item->topic)) {
+        s->missing_error = KE_TOPIC_AUTHORIZATION_FAILED;
+        return;
+    }
+    if (t != NULL) {
+        struct uuid id = topic_id(t);
         s->partition = replica_manager_find(op->broker->replicas, &id, item->index);
     }
     if (s->partition != NULL) {
         return;
     }
-    t = by_id ? image_topic(image, id) : t;
     const struct image_partition *ip = t != NULL && item->index >= 0 ? topic_partition(t, item->index) : NULL;
     s->missing_error = ip != NULL           ? KE_NOT_LEADER_OR_FOLLOWER
                        : t == NULL && by_id ? KE_UNKNOWN_TOPIC_ID
@@ -298,6 +305,10 @@ static void handle(struct request *rq)
     }
     if (!slice_is_null(in->cluster_id) && !slice_equal_str(in->cluster_id, b->settings.cluster_id)) {
         refuse(rq, KE_INCONSISTENT_CLUSTER_ID);
+        return;
+    }
+    if (op->replica >= 0 && !authorize(rq->ctx, ACL_CLUSTER_ACTION, ACL_CLUSTER, ACL_CLUSTER_NAME)) {
+        refuse(rq, KE_CLUSTER_AUTHORIZATION_FAILED);
         return;
     }
     mono_us now = node_now(rq->loop->loop);

@@ -5,6 +5,7 @@
 #include "core/protocol/gen/errors.h"
 #include "core/protocol/gen/init_producer_id_request.h"
 #include "core/protocol/gen/init_producer_id_response.h"
+#include "core/security/authorize.h"
 #include "core/server/api.h"
 #include "core/server/broker.h"
 
@@ -35,6 +36,8 @@ static void handle(struct request *rq)
     struct broker *b = request_broker(rq);
     if (!slice_is_null(in->transactional_id)) {
         reply(rq, in->transactional_id.len == 0 ? KE_INVALID_REQUEST : KE_UNSUPPORTED_VERSION, -1, -1);
+    } else if (!authorize(rq->ctx, ACL_IDEMPOTENT_WRITE, ACL_CLUSTER, ACL_CLUSTER_NAME)) {
+        reply(rq, KE_CLUSTER_AUTHORIZATION_FAILED, -1, -1);
     } else if (b->ops == NULL || b->ops->next_producer_id == NULL) {
         reply(rq, KE_COORDINATOR_NOT_AVAILABLE, -1, -1);
     } else {

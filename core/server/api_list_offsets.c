@@ -147,7 +147,7 @@ static void take(struct list_op *op, struct slice topic,
         a->error_code = KE_UNSUPPORTED_VERSION;
         return;
     }
-    struct partition *p = partition_lookup(rq, topic, in->partition_index, &a->error_code);
+    struct partition *p = partition_lookup(rq, topic, in->partition_index, ACL_DESCRIBE, &a->error_code);
     if (p == NULL) {
         return;
     }

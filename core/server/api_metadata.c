@@ -4,6 +4,7 @@
 // Null topics = all, empty = none (version 0: empty = all). A topic that is missing is asked of the
 // controller when both the client and the broker allow it; the answer then tells LEADER_NOT_AVAILABLE or what
 // the controller said, and the client asks again.
+#include "core/security/authorize.h"
 #include "core/server/api.h"
 #include "core/server/broker.h"
 #include "core/server/cluster_view.h"
@@ -86,7 +87,9 @@ static void answer_all(struct request *rq, struct metadata_op *op, const struct 
     op->out.topics = arena_alloc(&rq->arena, (size_t)image_topic_count(image) * sizeof *op->out.topics);
     for (const struct image_topic *t = image_topic_next(image, NULL); t != NULL;
          t = image_topic_next(image, t)) {
-        answer_topic(rq, op, image, t, &op->out.topics[op->out.topics_count++]);
+        if (authorize(rq->ctx, ACL_DESCRIBE, ACL_TOPIC, topic_name(t))) {
+            answer_topic(rq, op, image, t, &op->out.topics[op->out.topics_count++]);
+        }
     }
 }
 
@@ -106,7 +109,9 @@ static void answer_named(struct request *rq, struct metadata_op *op, const struc
         const struct image_topic *t =
             by_id ? image_topic(image, asked->topic_id) : image_topic_named(image, asked->name);
         topic_answer *to = &op->out.topics[op->out.topics_count++];
-        if (t != NULL) {
+        bool told = (by_id && t == NULL) ||
+                    authorize(rq->ctx, ACL_DESCRIBE, ACL_TOPIC, by_id ? topic_name(t) : asked->name);
+        if (t != NULL && told) {
             answer_topic(rq, op, image, t, to);
             continue;
         }
@@ -114,13 +119,16 @@ static void answer_named(struct request *rq, struct metadata_op *op, const struc
         to->name = asked->name;
         to->topic_id = asked->topic_id;
         to->is_internal = !by_id && cluster_view_internal(asked->name);
-        if (by_id) {
+        if (!told) {
+            to->error_code = by_id ? KE_UNKNOWN_TOPIC_ID : KE_TOPIC_AUTHORIZATION_FAILED;
+        } else if (by_id) {
             to->error_code = KE_UNKNOWN_TOPIC_ID;
         } else if (!cluster_view_valid_name(asked->name)) {
             to->error_code = KE_INVALID_TOPIC_EXCEPTION;
         } else {
             to->error_code = KE_UNKNOWN_TOPIC_OR_PARTITION;
-            if (may_create) {
+            if (may_create && (authorize(rq->ctx, ACL_CREATE, ACL_CLUSTER, ACL_CLUSTER_NAME) ||
+                               authorize(rq->ctx, ACL_CREATE, ACL_TOPIC, asked->name))) {
                 op->missing[op->missing_count] = asked->name;
                 op->missing_at[op->missing_count++] = op->out.topics_count - 1;
             }

@@ -13,7 +13,7 @@ static void answer(struct request *rq, struct slice topic,
 {
     kp_offset_for_leader_epoch_response_epoch_end_offset_init(a);
     a->partition = in->partition;
-    struct partition *p = partition_lookup(rq, topic, in->partition, &a->error_code);
+    struct partition *p = partition_lookup(rq, topic, in->partition, ACL_DESCRIBE, &a->error_code);
     if (p == NULL) {
         return;
     }

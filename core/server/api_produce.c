@@ -10,6 +10,7 @@
 #include "core/base/assert.h"
 #include "core/protocol/gen/produce_request.h"
 #include "core/protocol/gen/produce_response.h"
+#include "core/security/authorize.h"
 #include "core/server/api.h"
 #include "core/server/broker.h"
 #include "core/server/cluster_view.h"
@@ -377,6 +378,20 @@ static void refuse_missing(struct produce_op *op, partition_answer *a, const str
     }
 }
 
+#define ADMIN_CLIENT "__admin_client" // client id that may write to internal topics, as in Kafka
+
+// Why nothing may be written to this topic, or KE_NONE.
+static int16_t check_topic(struct request *rq, struct slice name)
+{
+    if (!authorize(rq->ctx, ACL_WRITE, ACL_TOPIC, name)) {
+        return KE_TOPIC_AUTHORIZATION_FAILED;
+    }
+    if (cluster_view_internal(name) && !slice_equal_str(rq->client_id, ADMIN_CLIENT)) {
+        return KE_INVALID_TOPIC_EXCEPTION;
+    }
+    return KE_NONE;
+}
+
 static void take_topic(struct produce_op *op, const struct kp_produce_request_topic_produce_data *in,
                        struct kp_produce_response_topic_produce_response *to)
 {
@@ -386,6 +401,8 @@ static void take_topic(struct produce_op *op, const struct kp_produce_request_to
     const struct image_topic *t =
         by_id ? image_topic(image, in->topic_id) : image_topic_named(image, in->name);
     struct uuid id = t != NULL ? topic_id(t) : UUID_ZERO;
+    // An id that is not known reveals nothing: UNKNOWN_TOPIC_ID to everybody.
+    int16_t refused = by_id && t == NULL ? KE_NONE : check_topic(rq, by_id ? topic_name(t) : in->name);
     kp_produce_response_topic_produce_response_init(to);
     to->name = in->name;
     to->topic_id = in->topic_id;
@@ -397,6 +414,10 @@ static void take_topic(struct produce_op *op, const struct kp_produce_request_to
         kp_produce_response_partition_produce_response_init(a);
         a->index = in->partition_data[i].index;
         struct slice records = in->partition_data[i].records.bytes;
+        if (refused != KE_NONE) {
+            refuse(a, refused);
+            continue;
+        }
         struct partition *p =
             t != NULL ? replica_manager_find(request_broker(rq)->replicas, &id, a->index) : NULL;
         if (p == NULL) {

@@ -2,21 +2,8 @@
 // What clients of one listener may see of brokers and topics.
 #include "core/server/cluster_view.h"
 
+#include "core/security/authorize.h"
 #include "core/server/broker.h"
-
-// AclOperation codes of the wire protocol.
-enum acl_operation {
-    ACL_READ = 3,
-    ACL_WRITE = 4,
-    ACL_CREATE = 5,
-    ACL_DELETE = 6,
-    ACL_ALTER = 7,
-    ACL_DESCRIBE = 8,
-    ACL_CLUSTER_ACTION = 9,
-    ACL_DESCRIBE_CONFIGS = 10,
-    ACL_ALTER_CONFIGS = 11,
-    ACL_IDEMPOTENT_WRITE = 12
-};
 
 int32_t cluster_view_topic_operations(void)
 {

@@ -6,8 +6,13 @@
 #include "core/server/broker.h"
 #include "core/server/replica_manager.h"
 
-struct partition *partition_lookup(struct request *rq, struct slice topic, partition_id index, int16_t *error)
+struct partition *partition_lookup(struct request *rq, struct slice topic, partition_id index,
+                                   enum acl_operation operation, int16_t *error)
 {
+    if (!authorize(rq->ctx, operation, ACL_TOPIC, topic)) {
+        *error = KE_TOPIC_AUTHORIZATION_FAILED; // whether it exists or not
+        return NULL;
+    }
     const struct image_topic *t = image_topic_named(request_image(rq), topic);
     *error = KE_UNKNOWN_TOPIC_OR_PARTITION;
     if (t == NULL || index < 0 || topic_partition(t, index) == NULL) {
