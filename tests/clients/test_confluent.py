@@ -61,10 +61,11 @@ def consume(node, topic, partitions=1, **config):
     options.update({k.replace('_', '.'): v for k, v in config.items()})
     c = Consumer(options)
     c.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in range(partitions)])
-    out, open_partitions = [], set(range(partitions))
+    out, open_partitions, idle = [], set(range(partitions)), 0
     while open_partitions:
-        batch = c.consume(10000, timeout=30)
-        assert batch, f'nothing more came; still open: {open_partitions}'
+        batch = c.consume(10000, timeout=0.2)
+        idle = 0 if batch else idle + 1
+        assert idle < 150, f'nothing more came; still open: {open_partitions}'
         for m in batch:
             if m.error():
                 assert m.error().code() == -191, m.error()  # end of partition
