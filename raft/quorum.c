@@ -95,6 +95,8 @@ static void check_leadership(struct quorum *q)
     raft_leader(&q->raft, &leader, &address);
     if (q->raft.state == RAFT_LEADER)
         leader = q->self; // the library says nobody while it transfers
+    else if (q->heard_term != q->raft.current_term)
+        leader = 0; // the one it names led an older term
     bool turned = q->seen_state != q->raft.state || q->seen_term != q->raft.current_term;
     if (turned) {
         log_info(q->log, "raft", "state of the quorum member", "state=%s term=%llu",
@@ -123,6 +125,17 @@ static void advance_high_watermark(struct quorum *q)
     }
 }
 
+// Idle no-ops count as well: they fill log and memory like anything else.
+static void count_applied(struct quorum *q)
+{
+    if (q->counted < q->log_store->base.index)
+        q->counted = q->log_store->base.index;
+    while (q->counted < q->raft.last_applied) {
+        const struct mlog_entry *e = mlog_entry_at(q->log_store, ++q->counted);
+        q->bytes_since_snapshot += e ? e->bytes : 0;
+    }
+}
+
 void quorum__leave(struct quorum *q)
 {
     MUST(q->depth == 1);
@@ -130,6 +143,7 @@ void quorum__leave(struct quorum *q)
         MUST(raft_last_index(&q->raft) == mlog_last_index(q->log_store));
     MUST(q->term_to_store == 0);
     quorum__image_catch_up(q);
+    count_applied(q);
     mlog_hold(q->log_store, false);
     q->depth = 0;
     check_leadership(q);

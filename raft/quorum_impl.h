@@ -157,6 +157,7 @@ struct quorum {
     struct image_builder *builder; // records applied in this bracket
     struct arena replay_arena;
     uint64_t bytes_since_snapshot; // applied
+    raft_index counted;            // entries up to here are in it, barriers and changes included
     mono_us snapshot_at;           // when the last one was made (or the start)
     bool snapshot_wanted;          // the threshold is set to 1
     mono_us snapshot_not_before;   // pause after one that failed
@@ -175,6 +176,7 @@ struct quorum {
     raft_index barrier_index;      // its entry
     bool active;                   // it was applied in this term
     mono_us heard_leader_at;       // last AppendEntries
+    raft_term heard_term;          // its term: the library remembers a leader over a vote for another one
     struct raft_transfer transfer; // memory of it
     struct node_timer takeover_timer;
     raft_term takeover_term; // term in which the leader's process died

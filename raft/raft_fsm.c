@@ -50,7 +50,6 @@ static int fsm_apply(struct raft_fsm *fsm, const struct raft_buffer *buf, void *
     if (!batch_is_control(b))
         replay_records(q, b);
     image_replay_offset(builder(q), batch_last_offset(b), batch_leader_epoch(b));
-    q->bytes_since_snapshot += buf->len;
     return 0;
 }
 
@@ -111,6 +110,7 @@ static int fsm_restore(struct raft_fsm *fsm, struct raft_buffer *buf)
         voter_set_unref(q->install_info.voters);
         q->install_info.voters = NULL;
         q->bytes_since_snapshot = 0;
+        q->counted = q->install_info.index;
         q->snapshot_at = node_clock(q->opts.node);
         quorum__publish_soon(q);
     }

@@ -163,6 +163,7 @@ static int receive_append(struct quorum *q, struct link *l, struct slice body)
     struct incoming in = all;
     if (!err && w.term >= q->raft.current_term) {
         q->heard_leader_at = node_clock(q->opts.node);
+        q->heard_term = w.term;
         skip_compacted(q, &in);
         if (!q->raft.snapshot.installing && !fits_log(q, &in))
             err = ERR_MALFORMED;

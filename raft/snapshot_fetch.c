@@ -200,6 +200,7 @@ int quorum__fetch_offer(struct quorum *q, struct link *l, struct wire_install *o
         return 0;
     }
     q->heard_leader_at = node_clock(q->opts.node);
+    q->heard_term = offer->term;
     bool repeat = f->state != FETCH_NONE && (f->state == FETCH_CHECKING || offer->term <= f->offer.term);
     if (repeat || library_is_busy(q) || q->closing) {
         voter_set_unref(offer->voters);

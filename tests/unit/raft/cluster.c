@@ -51,7 +51,8 @@ static void check_log(struct server *s)
 {
     const struct set_at *change = quorum__change_at(s->q, s->q->raft.last_applied);
     if (change && s->q->raft.configuration_committed_index < change->index)
-        fail_msg("server %u: the configuration at index %llu is not noted as committed", s->number, change->index);
+        fail_msg("server %u: the configuration at index %llu is not noted as committed", s->number,
+                 change->index);
     log_offset hw = quorum_high_watermark(s->q);
     if (hw < s->high_watermark)
         fail_msg("server %u: high watermark fell from %lld to %lld", s->number, (long long)s->high_watermark,
@@ -130,6 +131,9 @@ static void on_leadership(void *data, bool active, node_id leader, leader_epoch 
     s->active = active;
     s->leader = leader;
     s->term = term;
+    if (leader >= 0 && !active && leader != (node_id)s->number && c->leader_of_term[term] != 0 &&
+        c->leader_of_term[term] != leader + 1)
+        fail_msg("server %u: node %d is said to lead term %d of another", s->number, (int)leader, (int)term);
     if (active) {
         assert_true(term < 4096);
         if (c->leader_of_term[term] != 0 && c->leader_of_term[term] != (int)s->number + 1)

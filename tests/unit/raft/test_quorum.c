@@ -222,6 +222,43 @@ static void the_voters_of_a_static_quorum_do_not_change(void **state)
     cluster_free(c);
 }
 
+static void noop_inside(void *data)
+{
+    (void)quorum_propose_noop(data);
+}
+
+// Idle no-ops and snapshots for a long time: neither memory nor disk grows.
+static void an_idle_quorum_does_not_grow(void **state)
+{
+    (void)state;
+    struct cluster *c = cluster_new(13, &(struct cluster_opts){.voters = 3,
+                                                               .dynamic = true,
+                                                               .snapshot_bytes = 20000,
+                                                               .segment_bytes = 20000,
+                                                               .trailing_bytes = 1000,
+                                                               .retention_bytes = 60000});
+    uint64_t memory = 0, disk = 0;
+    cluster_start_all(c);
+    assert_true(cluster_wait_active(c, 10000));
+    assert_true(cluster_commit(c, 10, 2000));
+    for (int round = 0; round < 6; round++) {
+        for (int i = 0; i < 1000; i++) {
+            unsigned leader = (unsigned)cluster_active(c);
+            (void)world_call(world_host_node(c->servers[leader].host), noop_inside, c->servers[leader].q);
+            cluster_run(c, 20);
+        }
+        if (round == 2) {
+            memory = world_host_memory(c->servers[0].host);
+            disk = vfs_faulty_used(world_host_disk(c->servers[0].host));
+        }
+    }
+    assert_true(quorum_log_start(c->servers[0].q) > 1000);
+    assert_true(world_host_memory(c->servers[0].host) < memory + memory / 2);
+    assert_true(vfs_faulty_used(world_host_disk(c->servers[0].host)) < disk + 80000);
+    cluster_settle(c, 10000);
+    cluster_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +274,7 @@ int main(void)
         cmocka_unit_test(the_active_controller_is_not_removed_but_hands_over),
         cmocka_unit_test(the_last_voter_is_not_removed),
         cmocka_unit_test(the_voters_of_a_static_quorum_do_not_change),
+        cmocka_unit_test(an_idle_quorum_does_not_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
