@@ -262,6 +262,8 @@ void plog__note_epoch(struct partition_log *log, const uint8_t *batch)
 {
     struct epoch_cache *c = &log->loaded->epochs;
     leader_epoch epoch = batch_leader_epoch(batch);
+    if (epoch < 0) // written before leader epochs were
+        return;
     if (epoch != epoch_cache_last(c) || batch_base_offset(batch) < c->list[c->count - 1].start)
         (void)epoch_cache_observe(c, epoch, batch_base_offset(batch));
 }

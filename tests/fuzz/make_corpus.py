@@ -82,7 +82,42 @@ def raft_messages(v):
     yield struct.pack(">BqiQQ", 11, 120, 3, 1024, 4096) + b"x" * 100
 
 
-TARGETS = (raft_messages, requests, responses, metadata_records, batch)
+def storage_files(v):
+    """A byte that chooses the file, then a right one of it."""
+    yield b"\x00" + b"0\n2\ntopic 0 15\nidle.with_odd-chars 7 9223372036854775807\n"
+    yield b"\x01" + b"0\n3\n1 0\n3 10\n7 25\n"
+    for entries in ([], [(7, 1, 3, 11, 3, 1000, -1, -1), (9, 0, -1, -1, 0, 1001, 4, 20)]):
+        body = struct.pack(">i", len(entries)) + b"".join(struct.pack(">qhiqiqiq", *e) for e in entries)
+        yield b"\x02" + struct.pack(">hI", 1, crc32c(body)) + body
+    yield b"\x03" + struct.pack(">IIII", 5, 300, 9, 700) + bytes(16)
+    yield b"\x03" + struct.pack(">qIqI", 1000, 5, 1010, 9)
+    yield b"\x03" + struct.pack(">hqqqqhqqqq", 0, 7, 1, 11, 12, 0, 6, 12, 22, 13)
+    text = b"kraft-manifest 1\n00000001 00000002 00000003\n1\nt 0 QzkjHwn_RGaAnHcB2f0uaA 0 100 90 80 5000 4\n"
+    yield b"\x04" + text + b"end %08x\n" % crc32c(text)
+    yield b"\x05" + b"version: 0\ntopic_id: QzkjHwn_RGaAnHcB2f0uaA"
+    yield b"\x06" + b'{"version":0,"brokerEpoch":384}'
+    for name in (b"00000000000000000123.timeindex.deleted", b"my-topic-12", b"t-2.3a8f74bef7ef4c798ffb65c713972f58-delete"):
+        yield b"\x07" + name
+
+
+def storage_log(v):
+    """A byte of choices, then a segment of some batches of the vectors."""
+    batches = [bytes.fromhex(line["hex"]) for line in v.lines("batches")]
+    for number in range(0, len(batches), 3):
+        for choice in (0, 1, 3):
+            yield bytes([choice]) + b"".join(batches[number:number + 3])
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+TARGETS = (raft_messages, requests, responses, metadata_records, batch, storage_files, storage_log)
 
 
 def main():
