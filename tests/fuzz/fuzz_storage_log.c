@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct vfs_faulty *disk = vfs_faulty_new(1);
     struct vfs *fs = vfs_faulty_fs(disk);
-    uint8_t *bytes = mem_dup(data + 1, size);
+    uint8_t *bytes = mem_dup(data + 1, size - 1);
     if (data[0] & 1)
         make_right(bytes, size - 1);
     MUST(fs->ops->mkdir(fs, "/d") == 0);
