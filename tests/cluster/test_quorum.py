@@ -109,13 +109,20 @@ def test_a_controller_and_a_broker_catch_up_from_a_snapshot(cluster):
     away = next(c for c in controllers if c.id != quorum.leader_of(first))
     away.stop()
     second.stop()
-    for i in range(60):
-        quorum.create_topic(first, f'topic-{i}', 4)
-    kraft.wait_for('snapshot of the leader', lambda: snapshots(controllers[quorum.leader_of(first) - 1]), 20)
+    leader = controllers[quorum.leader_of(first) - 1]
+    for i in range(400):
+        quorum.create_topic(first, f'topic-{i}', 200)
+        if '00000000000000000000.log' not in os.listdir(os.path.join(leader.data, '__cluster_metadata-0')):
+            break
+        time.sleep(0.02)
+    else:
+        raise AssertionError('the log of the leader was never cut')
     away.start()
     second.start()
     kraft.wait_for('the controller that was away', lambda: len(set(offsets(first).values())) == 1, 20)
-    assert by_name(quorum.topics(second)) == by_name(quorum.topics(first))
+    kraft.wait_for('equal topics', lambda: by_name(quorum.topics(second)) == by_name(quorum.topics(first)))
+    assert 'snapshot loaded' in second.log_tail(100), 'the broker did not need the snapshot'
+    assert snapshots(away), 'the controller did not get a snapshot'
 
 
 def snapshots(node):
