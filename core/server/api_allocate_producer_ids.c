@@ -7,7 +7,7 @@
 
 CONTROLLER_API_DECIDE(allocate_producer_ids, controller_allocate_producer_ids)
 CONTROLLER_API_FAIL(allocate_producer_ids)
-CONTROLLER_API(allocate_producer_ids)
+CONTROLLER_API(allocate_producer_ids, ACL_CLUSTER_ACTION)
 
 const struct request_api api_allocate_producer_ids = {.key = KP_API_ALLOCATE_PRODUCER_IDS,
                                                       .version_min = 0,

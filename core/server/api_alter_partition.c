@@ -7,7 +7,7 @@
 
 CONTROLLER_API_DECIDE_VERSION(alter_partition, controller_alter_partition)
 CONTROLLER_API_FAIL(alter_partition)
-CONTROLLER_API(alter_partition)
+CONTROLLER_API(alter_partition, ACL_CLUSTER_ACTION)
 
 const struct request_api api_alter_partition = {.key = KP_API_ALTER_PARTITION,
                                                 .version_min = 2,

@@ -7,7 +7,7 @@
 
 CONTROLLER_API_DECIDE(assign_replicas_to_dirs, controller_assign_replicas_to_dirs)
 CONTROLLER_API_FAIL(assign_replicas_to_dirs)
-CONTROLLER_API(assign_replicas_to_dirs)
+CONTROLLER_API(assign_replicas_to_dirs, ACL_CLUSTER_ACTION)
 
 const struct request_api api_assign_replicas_to_dirs = {.key = KP_API_ASSIGN_REPLICAS_TO_DIRS,
                                                         .version_min = 0,

@@ -18,7 +18,8 @@ static void reply(struct controller_op *op)
     REQUEST_REPLY(op->rq, broker_heartbeat_response, out);
 }
 
-static const struct controller_op_type op_type = {"broker_heartbeat", decide, fail, reply};
+static const struct controller_op_type op_type = {"broker_heartbeat", ACL_CLUSTER_ACTION, decide, fail,
+                                                  reply};
 
 static void handle_on_controller(struct request *rq)
 {

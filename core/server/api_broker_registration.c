@@ -7,7 +7,7 @@
 
 CONTROLLER_API_DECIDE_VERSION(broker_registration, controller_register_broker)
 CONTROLLER_API_FAIL(broker_registration)
-CONTROLLER_API(broker_registration)
+CONTROLLER_API(broker_registration, ACL_CLUSTER_ACTION)
 
 const struct request_api api_broker_registration = {.key = KP_API_BROKER_REGISTRATION,
                                                     .version_min = 0,

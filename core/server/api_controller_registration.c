@@ -7,7 +7,7 @@
 
 CONTROLLER_API_DECIDE(controller_registration, controller_register_controller)
 CONTROLLER_API_FAIL(controller_registration)
-CONTROLLER_API(controller_registration)
+CONTROLLER_API(controller_registration, ACL_CLUSTER_ACTION)
 
 const struct request_api api_controller_registration = {.key = KP_API_CONTROLLER_REGISTRATION,
                                                         .version_min = 0,

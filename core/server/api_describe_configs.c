@@ -11,6 +11,7 @@
 #include "core/protocol/gen/describe_configs_request.h"
 #include "core/protocol/gen/describe_configs_response.h"
 #include "core/protocol/gen/errors.h"
+#include "core/security/authorize.h"
 #include "core/server/api.h"
 #include "core/server/broker.h"
 #include "core/server/config_view.h"
@@ -125,6 +126,21 @@ static void describe_broker(struct describing *d, const asked_resource *r, descr
     }
 }
 
+// DescribeConfigs on the topic or group, else on the cluster.
+static enum kafka_error judge(struct describing *d, const asked_resource *r)
+{
+    bool topic = r->resource_type == CONFIG_RESOURCE_TOPIC, group = r->resource_type == CONFIG_RESOURCE_GROUP;
+    if (authorize(d->rq->ctx, ACL_DESCRIBE_CONFIGS,
+                  topic   ? ACL_TOPIC
+                  : group ? ACL_GROUP
+                          : ACL_CLUSTER,
+                  topic || group ? r->resource_name : ACL_CLUSTER_NAME))
+        return KE_NONE;
+    return topic   ? KE_TOPIC_AUTHORIZATION_FAILED
+           : group ? KE_GROUP_AUTHORIZATION_FAILED
+                   : KE_CLUSTER_AUTHORIZATION_FAILED;
+}
+
 static void describe(struct describing *d, const asked_resource *r, described_resource *out)
 {
     struct config_view view;
@@ -132,6 +148,11 @@ static void describe(struct describing *d, const asked_resource *r, described_re
     kp_describe_configs_response_describe_configs_result_init(out);
     out->resource_type = r->resource_type;
     out->resource_name = r->resource_name;
+    enum kafka_error error = judge(d, r);
+    if (error != KE_NONE) {
+        refuse(out, error, kafka_error_text(error));
+        return;
+    }
     switch (r->resource_type) {
     case CONFIG_RESOURCE_TOPIC:
         if (!image_topic_named(d->image, r->resource_name)) {

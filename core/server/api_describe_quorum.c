@@ -99,6 +99,11 @@ static void handle_on_controller(struct request *rq)
     struct controller_node *cn = rq->listener->controller_node;
     struct kp_describe_quorum_response out;
     kp_describe_quorum_response_init(&out);
+    if (!authorize(rq->ctx, ACL_DESCRIBE, ACL_CLUSTER, ACL_CLUSTER_NAME)) {
+        out.error_code = KE_CLUSTER_AUTHORIZATION_FAILED;
+        REQUEST_REPLY(rq, describe_quorum_response, &out);
+        return;
+    }
     bool asked = in->topics_count == 1 && slice_equal_str(in->topics[0].topic_name, METADATA_TOPIC) &&
                  in->topics[0].partitions_count == 1 && in->topics[0].partitions[0].partition_index == 0;
     bool active = quorum_is_active(controller_node_quorum(cn));

@@ -7,7 +7,7 @@
 
 CONTROLLER_API_DECIDE(elect_leaders, controller_elect_leaders)
 CONTROLLER_API_FAIL(elect_leaders)
-CONTROLLER_API(elect_leaders)
+CONTROLLER_API(elect_leaders, ACL_ALTER)
 
 const struct request_api api_elect_leaders = {.key = KP_API_ELECT_LEADERS,
                                               .version_min = 0,

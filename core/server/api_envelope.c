@@ -79,6 +79,11 @@ static void handle_on_controller(struct request *rq)
     struct kp_envelope_request *in = REQUEST_DECODE(rq, envelope_request);
     if (!in)
         return;
+    if (!authorize(rq->ctx, ACL_CLUSTER_ACTION, ACL_CLUSTER, ACL_CLUSTER_NAME)) {
+        answer(rq, SLICE_NULL,
+               KE_CLUSTER_AUTHORIZATION_FAILED); // the sender must be one of ours, whoever it speaks for
+        return;
+    }
     struct request_context ctx = *rq->ctx;
     ctx.forwarded = true;
     if (!read_principal(rq, in->request_principal, &ctx)) {

@@ -48,6 +48,10 @@ static void handle_on_controller(struct request *rq)
         return;
     struct controller_node *cn = rq->listener->controller_node;
     struct quorum *q = controller_node_quorum(cn);
+    if (!authorize(rq->ctx, ACL_CLUSTER_ACTION, ACL_CLUSTER, ACL_CLUSTER_NAME)) {
+        answer_top(rq, KE_CLUSTER_AUTHORIZATION_FAILED);
+        return;
+    }
     if (!slice_is_null(in->cluster_id) &&
         !slice_equal(in->cluster_id, controller_node_opts_of(cn)->cluster_id)) {
         answer_top(rq, KE_INCONSISTENT_CLUSTER_ID);

@@ -29,6 +29,11 @@ static void handle_on_controller(struct request *rq)
     struct kp_remove_raft_voter_request *in = REQUEST_DECODE(rq, remove_raft_voter_request);
     if (!in)
         return;
+    if (!authorize(rq->ctx, ACL_ALTER, ACL_CLUSTER, ACL_CLUSTER_NAME)) {
+        answer(rq, KE_CLUSTER_AUTHORIZATION_FAILED,
+               slice_str(kafka_error_text(KE_CLUSTER_AUTHORIZATION_FAILED)));
+        return;
+    }
     struct controller_node *cn = rq->listener->controller_node;
     if (!controller_node_is_serving(cn)) {
         answer(rq, KE_NOT_CONTROLLER, slice_str("this node is not the active controller"));

@@ -7,7 +7,7 @@
 
 CONTROLLER_API_DECIDE(unregister_broker, controller_unregister_broker)
 CONTROLLER_API_FAIL(unregister_broker)
-CONTROLLER_API(unregister_broker)
+CONTROLLER_API(unregister_broker, ACL_ALTER)
 
 const struct request_api api_unregister_broker = {.key = KP_API_UNREGISTER_BROKER,
                                                   .version_min = 0,

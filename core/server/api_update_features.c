@@ -7,7 +7,7 @@
 
 CONTROLLER_API_DECIDE_VERSION(update_features, controller_update_features)
 CONTROLLER_API_FAIL(update_features)
-CONTROLLER_API(update_features)
+CONTROLLER_API(update_features, ACL_ALTER)
 
 const struct request_api api_update_features = {.key = KP_API_UPDATE_FEATURES,
                                                 .version_min = 0,

@@ -9,12 +9,12 @@
 
 // `reply`, the operation type and `handle_on_controller` of the API whose messages are kp_<message>_request
 // and _response; the file defines `decide` and `fail` before.
-#define CONTROLLER_API(message)                                                                              \
+#define CONTROLLER_API(message, operation)                                                                   \
     static void reply(struct controller_op *op)                                                              \
     {                                                                                                        \
         REQUEST_REPLY(op->rq, message##_response, (const struct kp_##message##_response *)op->out);          \
     }                                                                                                        \
-    static const struct controller_op_type op_type = {#message, decide, fail, reply};                        \
+    static const struct controller_op_type op_type = {#message, operation, decide, fail, reply};             \
     static void handle_on_controller(struct request *rq)                                                     \
     {                                                                                                        \
         struct kp_##message##_request *in = REQUEST_DECODE(rq, message##_request);                           \

@@ -63,6 +63,13 @@ void controller_node_handle(struct request *rq, const struct controller_op_type 
     op->arena = &rq->arena;
     op->in = in;
     op->out = arena_zalloc(&rq->arena, out_size);
+    op->node = rq->listener->controller_node;
+    if (type->cluster_operation != 0 &&
+        !authorize(rq->ctx, type->cluster_operation, ACL_CLUSTER, ACL_CLUSTER_NAME)) {
+        type->fail(op, KE_CLUSTER_AUTHORIZATION_FAILED);
+        type->reply(op);
+        return;
+    }
     controller_node_submit(rq->listener->controller_node, op);
 }
 
@@ -129,15 +136,15 @@ static void decide_activate(struct controller_op *op, struct controller *c, stru
     controller_activate(c, boot, count, records);
 }
 
-const struct controller_op_type controller_op_balance = {"balance leaders", decide_balance, internal_fail,
+const struct controller_op_type controller_op_balance = {"balance leaders", 0, decide_balance, internal_fail,
                                                          internal_reply};
-const struct controller_op_type controller_op_unclean = {"unclean elections", decide_unclean, internal_fail,
-                                                         internal_reply};
-const struct controller_op_type controller_op_expire = {"expire sessions", decide_expire, internal_fail,
+const struct controller_op_type controller_op_unclean = {"unclean elections", 0, decide_unclean,
+                                                         internal_fail, internal_reply};
+const struct controller_op_type controller_op_expire = {"expire sessions", 0, decide_expire, internal_fail,
                                                         internal_reply};
-static const struct controller_op_type op_fence = {"fence a gone broker", decide_fence, internal_fail,
+static const struct controller_op_type op_fence = {"fence a gone broker", 0, decide_fence, internal_fail,
                                                    internal_reply};
-const struct controller_op_type controller_op_activate = {"activate", decide_activate, internal_fail,
+const struct controller_op_type controller_op_activate = {"activate", 0, decide_activate, internal_fail,
                                                           internal_reply};
 
 static struct internal_op *internal_create(struct controller_node *cn, const struct controller_op_type *type)

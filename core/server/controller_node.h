@@ -21,6 +21,7 @@
 #include "core/base/logline.h"
 #include "core/controller/controller.h"
 #include "core/protocol/gen/errors.h"
+#include "core/security/authorize.h"
 #include "core/server/request.h"
 #include "raft/quorum.h"
 
@@ -30,6 +31,8 @@ struct server_config;
 // What an operation is; constant. One per API (in the API's file) and per internal job.
 struct controller_op_type {
     const char *name; // for log lines
+    enum acl_operation
+        cluster_operation; // asked of the cluster before it is queued; 0: it asks by itself, for each item
     // Decides: fills op->out and adds records. May be called again when the batch could not be proposed.
     void (*decide)(struct controller_op *op, struct controller *c, struct record_list *records);
     void (*fail)(struct controller_op *op,
@@ -80,8 +83,9 @@ struct controller_node;
 int controller_node_create(const struct controller_node_opts *opts, struct controller_node **out,
                            struct errmsg *msg);
 void controller_node_shutdown(struct controller_node *cn); // `stopped` comes when done
-void controller_node_destroy(struct controller_node *cn); // on the loop, in `stopped` or later: gives everything back but itself
-void controller_node_free(struct controller_node *cn);    // after the loop has ended
+void controller_node_destroy(
+    struct controller_node *cn); // on the loop, in `stopped` or later: gives everything back but itself
+void controller_node_free(struct controller_node *cn); // after the loop has ended
 
 // Queues an operation that lives in rq->arena and is answered by type->reply. Handlers use
 // controller_node_handle.

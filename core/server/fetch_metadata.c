@@ -201,6 +201,10 @@ void fetch_metadata_handle(struct request *rq)
         return;
     struct controller_node *cn = rq->listener->controller_node;
     const struct controller_opts *opts = controller_node_opts_of(cn);
+    if (!authorize(rq->ctx, ACL_CLUSTER_ACTION, ACL_CLUSTER, ACL_CLUSTER_NAME)) {
+        answer_top(rq, KE_CLUSTER_AUTHORIZATION_FAILED);
+        return;
+    }
     if (!slice_is_null(in->cluster_id) && !slice_equal(in->cluster_id, opts->cluster_id)) {
         answer_top(rq, KE_INCONSISTENT_CLUSTER_ID);
         return;
