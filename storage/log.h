@@ -29,8 +29,8 @@
 struct log_dir;
 struct partition_log;
 
-// ---- configuration
-// ------------------------------------------------------------------------------------------- An immutable,
+// ---- configuration ----------------------------------------------------------------------------------------
+// An immutable,
 // counted value: one per topic whose settings differ; shared by its partitions, any thread.
 struct log_config {
     atomic_uint refs;               // owners; set by log_config_new
@@ -54,8 +54,8 @@ struct log_config *log_config_new(const struct log_config *from); // copy with o
 struct log_config *log_config_ref(struct log_config *c);
 void log_config_unref(struct log_config *c);
 
-// ---- open and close
-// ------------------------------------------------------------------------------------------ What a recovery
+// ---- open and close ---------------------------------------------------------------------------------------
+// What a recovery
 // found and did. `cut_*` describe the last cut; kept beside the log, never thrown away.
 struct plog_recovery {
     bool scanned;          // segments were read because there was no clean stop
@@ -90,8 +90,9 @@ struct plog_open_args {
 int plog_open(struct log_dir *dir, const struct plog_open_args *args, struct partition_log **out,
               struct errmsg *msg);
 
-// Clean close: flushes, writes indexes, producer snapshot and epoch file, gives all back. Slow. On an error
-// the log is gone from memory all the same, but the directory must not be marked clean.
+// Clean close: writes indexes, producer snapshot and epoch file and gives all back. What was written is made
+// durable by log_dir_close, for all logs at once. Slow. On an error the log is gone from memory all the same,
+// but the directory must not be marked clean.
 int plog_close(struct partition_log *log, struct errmsg *msg);
 void plog_drop(
     struct partition_log *log); // gives all memory back without touching the disk (offline directory, tests)
@@ -110,8 +111,7 @@ void plog_set_config(struct partition_log *log, struct log_config *config); // t
 // The topic id becomes known or is confirmed; ERR_INVALID when another one is on disk.
 int plog_set_topic_id(struct partition_log *log, struct uuid topic_id, struct errmsg *msg);
 
-// ---- state
-// ---------------------------------------------------------------------------------------------------
+// ---- state ------------------------------------------------------------------------------------------------
 const char *plog_topic(const struct partition_log *log);
 partition_id plog_partition(const struct partition_log *log);
 struct uuid plog_topic_id(const struct partition_log *log);
@@ -134,8 +134,7 @@ void plog_set_high_watermark(struct partition_log *log, log_offset hw);
 log_offset
 plog_high_watermark(const struct partition_log *log); // at open: the checkpointed one, never above the end
 
-// ---- append
-// --------------------------------------------------------------------------------------------------
+// ---- append -----------------------------------------------------------------------------------------------
 enum plog_append_flags {
     PLOG_AS_FOLLOWER = 1,  // producer sequences are noted, never refused
     PLOG_NO_PRODUCERS = 2, // metadata log: no producer state
@@ -171,8 +170,7 @@ int plog_roll(struct partition_log *log, time_ms now, struct errmsg *msg);
 // Rolls if the active segment's age says so (for idle partitions; appends check by themselves).
 int plog_roll_if_old(struct partition_log *log, time_ms now, struct errmsg *msg);
 
-// ---- read
-// ----------------------------------------------------------------------------------------------------
+// ---- read -------------------------------------------------------------------------------------------------
 struct plog_read_args {
     log_offset offset; // first wanted
     log_offset bound;  // exclusive: high watermark, last stable offset or end offset
@@ -204,8 +202,7 @@ int plog_range_copy(const struct plog_range *r, void *buf); // r->len bytes; may
 int plog_locate(struct partition_log *log, log_offset offset, log_offset *segment, uint64_t *pos,
                 struct errmsg *msg);
 
-// ---- leader epochs
-// -------------------------------------------------------------------------------------------
+// ---- leader epochs ----------------------------------------------------------------------------------------
 leader_epoch plog_last_epoch(struct partition_log *log);                  // -1 none
 leader_epoch plog_epoch_of(struct partition_log *log, log_offset offset); // epoch of a record; -1 not known
 // Largest epoch <= `epoch` and its end offset (start of the next one, or the log end). Returns false (-1, -1)
@@ -214,8 +211,7 @@ bool plog_end_of_epoch(struct partition_log *log, leader_epoch epoch, leader_epo
 // Start offset of the first epoch above `epoch`; -1 none.
 log_offset plog_start_after_epoch(struct partition_log *log, leader_epoch epoch);
 
-// ---- time
-// ----------------------------------------------------------------------------------------------------
+// ---- time -------------------------------------------------------------------------------------------------
 struct plog_timestamp {
     log_offset offset;  // -1: no such record
     time_ms timestamp;  // of the record; -1 none
@@ -229,8 +225,7 @@ int plog_find_timestamp(struct partition_log *log, time_ms timestamp, log_offset
 int plog_find_max_timestamp(struct partition_log *log, log_offset bound, struct plog_timestamp *out,
                             struct errmsg *msg);
 
-// ---- transactions
-// --------------------------------------------------------------------------------------------
+// ---- transactions -----------------------------------------------------------------------------------------
 log_offset
 plog_first_unstable(struct partition_log *log,
                     log_offset high_watermark); // first offset of an open or undecided transaction; -1 none
@@ -244,8 +239,8 @@ struct plog_aborted {
 int plog_aborted_in(struct partition_log *log, log_offset from, log_offset to, struct plog_aborted **out,
                     unsigned *count, struct errmsg *msg);
 
-// ---- truncation, start offset, retention
-// --------------------------------------------------------------------- Cuts off everything at and after
+// ---- truncation, start offset, retention ------------------------------------------------------------------
+// Cuts off everything at and after
 // `offset` (nothing happens if that is at or past the end). Indexes, epochs and producer state follow; the
 // recovery point is lowered. Slow.
 int plog_truncate_to(struct partition_log *log, log_offset offset, struct errmsg *msg);
@@ -281,8 +276,7 @@ void plog_doomed_fini(
 // Producers that were silent for producer.id.expiration.ms are forgotten. Returns how many.
 unsigned plog_expire_producers(struct partition_log *log, time_ms now);
 
-// ---- flush
-// ---------------------------------------------------------------------------------------------------
+// ---- flush ------------------------------------------------------------------------------------------------
 #define PLOG_FLUSH_FILES 8
 struct plog_flush {
     struct partition_log *log;
@@ -310,8 +304,8 @@ int plog_flush_all(struct partition_log *log,
 // segment unsynced?
 bool plog_flush_wanted(const struct partition_log *log, time_ms now);
 
-// ---- the Raft log
-// -------------------------------------------------------------------------------------------- Reserves
+// ---- the Raft log -----------------------------------------------------------------------------------------
+// Reserves
 // `bytes` beyond the end of the active segment without changing its size. ERR_NOSPACE; ERR_UNSUPPORTED where
 // the file system cannot.
 int plog_reserve(struct partition_log *log, uint64_t bytes, struct errmsg *msg);

@@ -12,8 +12,8 @@
 #include "core/record/batch.h"
 #include "storage/log_impl.h"
 
-// ---- roll
-// ---------------------------------------------------------------------------------------------------- Each
+// ---- roll -------------------------------------------------------------------------------------------------
+// Each
 // segment rolls a bit earlier than segment.ms, by an amount that its name and base offset fix.
 static int64_t jitter_of(const struct partition_log *log, const struct segment *s)
 {
@@ -104,8 +104,7 @@ int plog_roll_if_old(struct partition_log *log, time_ms now, struct errmsg *msg)
     return s && is_old(log, s, now, now) ? plog_roll(log, now, msg) : 0;
 }
 
-// ---- one write
-// -----------------------------------------------------------------------------------------------
+// ---- one write --------------------------------------------------------------------------------------------
 static struct iovec *obtain_iov(struct log_loaded *l, struct iovec *stack, unsigned count)
 {
     if (count <= LOG_IOV_STACK)
@@ -173,8 +172,7 @@ static void note_run(struct partition_log *log, struct segment *s, const struct 
     plog__store(&log->end, next);
 }
 
-// ---- append
-// --------------------------------------------------------------------------------------------------
+// ---- append -----------------------------------------------------------------------------------------------
 static int check_run(const struct partition_log *log, const struct slice *batches, unsigned count,
                      struct errmsg *msg)
 {

@@ -19,8 +19,7 @@ void log_dir__path(const struct log_dir *d, const char *name, char buf[LAYOUT_PA
     (void)snprintf(buf, LAYOUT_PATH_BYTES, "%s/%s", d->path, name);
 }
 
-// ---- accessors
-// -----------------------------------------------------------------------------------------------
+// ---- accessors --------------------------------------------------------------------------------------------
 const char *log_dir_path(const struct log_dir *d)
 {
     return d->path;
@@ -58,8 +57,7 @@ void log_dir_loaded(struct log_dir *d)
     d->loaded = true;
 }
 
-// ---- health
-// --------------------------------------------------------------------------------------------------
+// ---- health -----------------------------------------------------------------------------------------------
 bool log_dir_is_offline(const struct log_dir *d)
 {
     return atomic_load_explicit(&d->is_offline, memory_order_acquire);
@@ -106,8 +104,7 @@ int log_dir_sync_all(struct log_dir *d, struct errmsg *msg)
     return 0;
 }
 
-// ---- reserve
-// -------------------------------------------------------------------------------------------------
+// ---- reserve ----------------------------------------------------------------------------------------------
 bool log_dir__give_reserve(struct log_dir *d)
 {
     if (!atomic_exchange(&d->reserve_there, false))
@@ -158,8 +155,7 @@ int log_dir_reserve_restore(struct log_dir *d, struct errmsg *msg)
     return 0;
 }
 
-// ---- open
-// ----------------------------------------------------------------------------------------------------
+// ---- open -------------------------------------------------------------------------------------------------
 static int make_dirs(struct vfs *fs, const char *path, struct errmsg *msg)
 {
     struct vfs_stat st;
@@ -311,8 +307,7 @@ int log_dir_open(const struct log_dir_options *opts, struct log_dir **out, struc
     return 0;
 }
 
-// ---- logs
-// ----------------------------------------------------------------------------------------------------
+// ---- logs -------------------------------------------------------------------------------------------------
 void log_dir__attach(struct log_dir *d, struct partition_log *log)
 {
     mutex_lock(&d->mutex);
@@ -342,6 +337,7 @@ void log_dir__note_closed(struct log_dir *d, const struct partition_log *log, bo
     mutex_lock(&d->mutex);
     if (!good)
         d->close_failed = true;
+    d->close_unsynced = d->close_unsynced || (good && log->changed);
     if (good && atomic_load(&log->on_disk)) {
         struct log_dir_saved *s = log_dir__obtain(&d->closed, name, strlen(log->topic), log->partition);
         s->manifest = true;
@@ -357,8 +353,7 @@ void log_dir__note_closed(struct log_dir *d, const struct partition_log *log, bo
     mutex_unlock(&d->mutex);
 }
 
-// ---- close
-// ---------------------------------------------------------------------------------------------------
+// ---- close ------------------------------------------------------------------------------------------------
 struct strays {
     struct log_dir *d;
     bool found; // a partition directory that no closed log belongs to
@@ -407,11 +402,26 @@ static int write_manifest(struct log_dir *d, const struct manifest_sums *sums, s
     return rc;
 }
 
+// One sync of the file system for all logs that were closed: then everything of them is on disk.
+static int sync_closed(struct log_dir *d, struct errmsg *msg)
+{
+    int rc = log_dir_sync_all(d, msg);
+    size_t at = 0;
+    const struct hmap_slot *slot;
+    while (rc == 0 && (slot = hmap_next(&d->closed, &at)) != NULL) {
+        struct log_dir_saved *s = slot->value;
+        s->recovery = s->end;
+    }
+    return rc;
+}
+
 int log_dir_close(struct log_dir *d, broker_epoch epoch, struct errmsg *msg)
 {
     MUST(list_is_empty(&d->logs));
     int rc = 0;
-    if (!log_dir_is_offline(d)) {
+    if (!log_dir_is_offline(d) && d->close_unsynced)
+        rc = sync_closed(d, msg);
+    if (rc == 0 && !log_dir_is_offline(d)) {
         struct manifest_sums sums;
         rc = log_dir__write_all(d, true, &sums, msg);
         bool clean = rc == 0 && d->loaded && !d->close_failed;

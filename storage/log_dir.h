@@ -46,8 +46,7 @@ bool log_dir_was_clean(const struct log_dir *d); // .kafka_cleanshutdown was the
 broker_epoch log_dir_previous_epoch(
     const struct log_dir *d); // broker epoch in it; -1 when it was not there (BrokerRegistration)
 
-// ---- contents
-// ------------------------------------------------------------------------------------------------
+// ---- contents ---------------------------------------------------------------------------------------------
 enum log_dir_kind {
     LOG_DIR_PARTITION, // TOPIC-N
     LOG_DIR_DELETED,   // TOPIC-N.UUID-delete: finish the removal (log_dir_remove_doomed)
@@ -87,8 +86,7 @@ int log_dir_retire(struct log_dir *d, const char *name, const char *uuid_text, e
 // Removes every *-delete directory. Slow. Returns how many in `*removed` (may be NULL).
 int log_dir_remove_doomed(struct log_dir *d, unsigned *removed, struct errmsg *msg);
 
-// ---- health
-// --------------------------------------------------------------------------------------------------
+// ---- health -----------------------------------------------------------------------------------------------
 bool log_dir_is_offline(const struct log_dir *d);
 const char *log_dir_offline_reason(const struct log_dir *d); // "" while online
 void log_dir_offline(struct log_dir *d, const char *fmt, ...)
@@ -99,8 +97,8 @@ bool log_dir_is_full(
 int log_dir_reserve_restore(struct log_dir *d,
                             struct errmsg *msg); // makes the reserve file anew when there is room. Slow.
 
-// ---- the end
-// ------------------------------------------------------------------------------------------------- Clean
+// ---- the end ----------------------------------------------------------------------------------------------
+// Clean
 // stop: call after plog_close of every log. Writes checkpoints, manifest and, if log_dir_loaded was called,
 // everything closed without error and the directory is online, .kafka_cleanshutdown with the broker epoch,
 // last of all. Unlocks and frees. Slow.

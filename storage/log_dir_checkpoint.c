@@ -8,8 +8,7 @@
 #include "storage/log_impl.h"
 #include "storage/small_file.h"
 
-// ---- what is known of partitions
-// -----------------------------------------------------------------------------
+// ---- what is known of partitions --------------------------------------------------------------------------
 struct log_dir_saved *log_dir__obtain(struct hmap *map, const char *name, size_t topic_len,
                                       partition_id partition)
 {
@@ -53,8 +52,7 @@ void log_dir__saved(struct log_dir *d, const char *topic, partition_id partition
     mutex_unlock(&d->mutex);
 }
 
-// ---- reading
-// -------------------------------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------------------------------
 struct reading {
     struct log_dir *d;
     size_t field; // offset of the log_offset in struct log_dir_saved
@@ -113,8 +111,7 @@ int log_dir__read_checkpoints(struct log_dir *d, struct manifest_sums *sums)
     return rc;
 }
 
-// ---- writing
-// -------------------------------------------------------------------------------------------------
+// ---- writing ----------------------------------------------------------------------------------------------
 struct texts {
     struct checkpoint_writer recovery, watermark, start;
 };

@@ -45,6 +45,7 @@ struct log_dir {
     bool has_manifest;               // `saved` is complete: no need to list the directory
     bool checkpoint_bad;             // the recovery points could not be read
     bool loaded;                     // log_dir_loaded was called
+    bool close_unsynced;             // closed logs wrote files that were not synced
     bool close_failed;               // a log was not closed cleanly
     struct mutex writer;             // held by the thread that writes checkpoints; taken before `mutex`
     broker_epoch previous;           // of the mark; -1 none

@@ -50,8 +50,7 @@ bool log_dir_parse_name(const char *name, char topic[250], partition_id *partiti
     return parse_plain(name, len, topic, partition);
 }
 
-// ---- listing
-// -------------------------------------------------------------------------------------------------
+// ---- listing ----------------------------------------------------------------------------------------------
 struct listing {
     struct log_dir *d;
     int (*each)(void *data, const struct log_dir_entry *e);
@@ -120,8 +119,7 @@ int log_dir_list(struct log_dir *d, int (*each)(void *, const struct log_dir_ent
     return rc;
 }
 
-// ---- retiring
-// ------------------------------------------------------------------------------------------------
+// ---- retiring ---------------------------------------------------------------------------------------------
 int log_dir_retire(struct log_dir *d, const char *name, const char *uuid_text, enum log_dir_kind kind,
                    struct errmsg *msg)
 {
@@ -148,8 +146,7 @@ int log_dir_retire(struct log_dir *d, const char *name, const char *uuid_text, e
     return rc;
 }
 
-// ---- removing
-// ------------------------------------------------------------------------------------------------
+// ---- removing ---------------------------------------------------------------------------------------------
 struct names {
     char **list; // mem_alloc each
     unsigned count, cap;

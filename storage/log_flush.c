@@ -64,6 +64,8 @@ bool plog_flush_begin(struct partition_log *log, struct plog_flush *f)
         if (layout_join(path, dir, EPOCH_CACHE_NAME))
             f->result = at.fs->ops->open(at.fs, path, VFS_WRITE, &f->files[f->count], NULL);
         f->count += f->result == 0;
+        if (f->result == ERR_NOTFOUND) // there are no epochs yet
+            f->result = 0;
     }
     f->up_to = plog__load(&log->end);
     for (unsigned i = 0; i < l->count && f->result == 0; i++) {

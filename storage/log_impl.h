@@ -67,8 +67,7 @@ struct partition_log {
     bool metadata_written;            // partition.metadata is there
 };
 
-// ---- shared
-// --------------------------------------------------------------------------------------------------
+// ---- shared -----------------------------------------------------------------------------------------------
 static inline log_offset plog__load(const _Atomic int64_t *a)
 {
     return atomic_load_explicit(a, memory_order_acquire);
@@ -120,8 +119,7 @@ void plog__note_producer(struct partition_log *log, const uint8_t *batch, size_t
                          struct txn_index *aborted);
 bool plog__marker(const uint8_t *batch, size_t size, bool *commit, int32_t *coordinator_epoch);
 
-// ---- producer snapshots (log_producers.c)
-// --------------------------------------------------------------------
+// ---- producer snapshots (log_producers.c) -----------------------------------------------------------------
 int plog__snapshot_take(struct partition_log *log,
                         struct errmsg *msg); // at the log end, if there is none yet
 void plog__snapshots_remove_above(struct partition_log *log, log_offset offset); // those beyond
@@ -131,15 +129,13 @@ void plog__snapshots_note(struct partition_log *log, log_offset offset);
 // cannot be read are removed.
 int plog__producers_rebuild(struct partition_log *log, log_offset base, log_offset upto, struct errmsg *msg);
 
-// ---- recovery (log_recover.c)
-// --------------------------------------------------------------------------------
+// ---- recovery (log_recover.c) -----------------------------------------------------------------------------
 int plog__recover(struct partition_log *log, log_offset intact_below, struct plog_recovery *report,
                   struct errmsg *msg);
 int plog__load_files(struct partition_log *log, bool clean, log_offset intact_below,
                      struct plog_recovery *report, struct errmsg *msg);
 
-// ---- truncation
-// ----------------------------------------------------------------------------------------------
+// ---- truncation -------------------------------------------------------------------------------------------
 int plog__write_epochs(struct partition_log *log, bool durable, struct errmsg *msg); // if dirty
 int plog__write_aborted(struct partition_log *log, struct errmsg *msg); // of the active segment, if dirty
 void plog__unload(struct partition_log *log);                           // gives the loaded part's memory back

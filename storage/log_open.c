@@ -24,8 +24,7 @@ void plog_path(const struct partition_log *log, char *buf, size_t size)
     (void)snprintf(buf, size, "%s/%s-%d", log_dir_path(log->dir), log->topic, (int)log->partition);
 }
 
-// ---- memory
-// --------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------------
 static struct log_loaded *loaded_new(void)
 {
     struct log_loaded *l = mem_zalloc(sizeof(*l));
@@ -78,8 +77,8 @@ static struct partition_log *log_new(struct log_dir *dir, const struct plog_open
     return log;
 }
 
-// ---- open
-// ---------------------------------------------------------------------------------------------------- The
+// ---- open -------------------------------------------------------------------------------------------------
+// The
 // topic id on disk against the one that is expected; a missing file is written anew and reported.
 static int check_metadata(struct partition_log *log, struct plog_recovery *report, struct errmsg *msg)
 {
@@ -212,8 +211,7 @@ int plog__failed(struct partition_log *log, int rc, struct errmsg *msg, const ch
     return err_set(msg, rc, "%s", reason.text);
 }
 
-// ---- making it real
-// ------------------------------------------------------------------------------------------
+// ---- making it real ---------------------------------------------------------------------------------------
 int plog__create_dir(struct partition_log *log, struct errmsg *msg)
 {
     struct vfs *fs = log_dir_fs(log->dir);
@@ -295,8 +293,7 @@ int plog_set_topic_id(struct partition_log *log, struct uuid topic_id, struct er
     return rc ? plog__failed(log, rc, msg, "cannot write partition.metadata") : 0;
 }
 
-// ---- the end
-// -------------------------------------------------------------------------------------------------
+// ---- the end ----------------------------------------------------------------------------------------------
 int plog_close(struct partition_log *log, struct errmsg *msg)
 {
     int rc = plog__need_online(log, msg);
@@ -314,7 +311,9 @@ int plog_close(struct partition_log *log, struct errmsg *msg)
         if (rc == 0)
             rc = plog__snapshot_take(log, msg);
         if (rc == 0)
-            rc = plog_flush_all(log, msg);
+            rc = plog__write_epochs(log, false, msg);
+        if (rc == 0)
+            rc = plog__write_aborted(log, msg);
         if (rc)
             (void)plog__failed(log, rc, msg, "cannot close the log");
     }

@@ -38,8 +38,8 @@ unsigned plog_expire_producers(struct partition_log *log, time_ms now)
     return producer_states_expire(log->loaded->producers, now, log->config->producer_expiration_ms);
 }
 
-// ---- from batches
-// -------------------------------------------------------------------------------------------- A transaction
+// ---- from batches -----------------------------------------------------------------------------------------
+// A transaction
 // marker: the only record of a control batch, key = version, type (0 abort, 1 commit); value = version,
 // coordinator epoch. False: another control record, or none that can be read.
 bool plog__marker(const uint8_t *batch, size_t size, bool *commit, int32_t *coordinator_epoch)
@@ -103,8 +103,7 @@ void plog__note_producer(struct partition_log *log, const uint8_t *batch, size_t
         txn_index_add(aborted, &(struct txn_index_entry){b.producer_id, first, b.last_offset, stable});
 }
 
-// ---- snapshots
-// -----------------------------------------------------------------------------------------------
+// ---- snapshots --------------------------------------------------------------------------------------------
 void plog__snapshots_note(struct partition_log *log, log_offset offset)
 {
     struct log_loaded *l = log->loaded;

@@ -226,8 +226,7 @@ uint64_t plog_size_from(struct partition_log *log, log_offset offset)
     return sum;
 }
 
-// ---- ranges
-// --------------------------------------------------------------------------------------------------
+// ---- ranges -----------------------------------------------------------------------------------------------
 void plog_range_release(struct plog_range *r)
 {
     if (r->file)

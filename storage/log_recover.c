@@ -16,8 +16,7 @@
 #include "storage/log_salvage.h"
 #include "storage/small_file.h"
 
-// ---- reading a segment
-// ---------------------------------------------------------------------------------------
+// ---- reading a segment ------------------------------------------------------------------------------------
 struct recovery {
     struct partition_log *log;
     struct plog_recovery *report;
@@ -71,8 +70,7 @@ static int read_segment(struct recovery *r, struct segment *s, struct vfs_file *
     return err_set(msg, rc, "cannot read %s/%020lld.log: %s", r->at.dir, (long long)s->base, err_text(rc));
 }
 
-// ---- side files of a closed segment
-// --------------------------------------------------------------------------
+// ---- side files of a closed segment -----------------------------------------------------------------------
 static bool same_indexes(struct segment *s, const struct segment_place *at)
 {
     struct segment on_disk = {.base = s->base, .size = s->size};
@@ -146,8 +144,7 @@ static int finish_closed(struct recovery *r, struct segment *s, struct errmsg *m
     return rc;
 }
 
-// ---- the cut
-// -------------------------------------------------------------------------------------------------
+// ---- the cut ----------------------------------------------------------------------------------------------
 // Later segments cannot follow a log that ends in segment `at`: they are set aside whole.
 static int drop_after(struct recovery *r, unsigned at, struct errmsg *msg)
 {
@@ -289,8 +286,7 @@ int plog__recover(struct partition_log *log, log_offset intact_below, struct plo
     return 0;
 }
 
-// ---- loading
-// -------------------------------------------------------------------------------------------------
+// ---- loading ----------------------------------------------------------------------------------------------
 static int add_segments(struct partition_log *log, const struct log_files *files, bool clean,
                         struct plog_recovery *report, struct errmsg *msg)
 {

@@ -11,8 +11,8 @@
 #define SEARCH_BYTES (1u << 20) // of a file are held while looking for batches
 #define NAMES_MAX 1000          // .cutoff, .cutoff.1, ...
 
-// ---- counting
-// ------------------------------------------------------------------------------------------------ Whole
+// ---- counting ---------------------------------------------------------------------------------------------
+// Whole
 // batches with a good checksum from `pos` on, wherever they begin. Cheap checks first: nearly every byte is
 // no beginning.
 static uint32_t count_batches(struct vfs_file *file, uint64_t pos, uint64_t size, log_offset next)
@@ -41,8 +41,7 @@ static uint32_t count_batches(struct vfs_file *file, uint64_t pos, uint64_t size
     return found;
 }
 
-// ---- copying
-// -------------------------------------------------------------------------------------------------
+// ---- copying ----------------------------------------------------------------------------------------------
 static int free_name(const struct salvage_args *a, const char *stem, char *name, size_t size, char *path)
 {
     for (int i = 0; i < NAMES_MAX; i++) {

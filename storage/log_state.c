@@ -5,8 +5,7 @@
 #include "core/record/batch.h"
 #include "storage/log_impl.h"
 
-// ---- accessors
-// -----------------------------------------------------------------------------------------------
+// ---- accessors --------------------------------------------------------------------------------------------
 const char *plog_topic(const struct partition_log *log)
 {
     return log->topic;
@@ -88,8 +87,7 @@ unsigned plog_segment_bases(struct partition_log *log, log_offset *bases, unsign
     return count;
 }
 
-// ---- segments
-// ------------------------------------------------------------------------------------------------
+// ---- segments ---------------------------------------------------------------------------------------------
 int plog__open(struct partition_log *log, struct segment *s, struct vfs_file **out, struct errmsg *msg)
 {
     *out = file_cache_peek(log_dir__files(log->dir), &s->file);
@@ -192,8 +190,7 @@ time_ms plog__segment_time(struct partition_log *log, unsigned i)
     return s->max_timestamp;
 }
 
-// ---- remembered positions
-// ------------------------------------------------------------------------------------
+// ---- remembered positions ---------------------------------------------------------------------------------
 void plog__hint(struct partition_log *log, log_offset offset, log_offset base, uint64_t pos)
 {
     struct log_loaded *l = log->loaded;
@@ -222,8 +219,7 @@ void plog__hints_clear(struct partition_log *log)
         log->loaded->hints[i].offset = -1;
 }
 
-// ---- leader epochs
-// -------------------------------------------------------------------------------------------
+// ---- leader epochs ----------------------------------------------------------------------------------------
 leader_epoch plog_last_epoch(struct partition_log *log)
 {
     return log->loaded ? epoch_cache_last(&log->loaded->epochs) : log->last_epoch;

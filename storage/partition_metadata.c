@@ -49,5 +49,6 @@ int partition_metadata_write(struct vfs *fs, const char *dir, struct uuid topic_
         return err_set(msg, ERR_TOO_LARGE, "the path %s is too long", dir);
     uuid_format(topic_id, id);
     int n = snprintf(text, sizeof(text), "version: 0\ntopic_id: %s", id);
-    return small_file_replace(fs, path, slice_of(text, (size_t)n), durable, msg);
+    struct slice bytes = slice_of(text, (size_t)n);
+    return durable ? small_file_replace(fs, path, bytes, true, msg) : small_file_write(fs, path, bytes, msg);
 }

@@ -54,8 +54,7 @@ void producer_states_free(struct producer_states *p)
     mem_free(p);
 }
 
-// ---- entries
-// -------------------------------------------------------------------------------------------------
+// ---- entries ----------------------------------------------------------------------------------------------
 const struct producer_entry *producer_states_find(const struct producer_states *p, int64_t producer_id)
 {
     struct producer_slot *s = hmap_get_u64(&p->by_id, (uint64_t)producer_id);
@@ -129,8 +128,8 @@ void producer_states_set_end(struct producer_states *p, log_offset end)
     p->end = end;
 }
 
-// ---- sequences
-// ----------------------------------------------------------------------------------------------- First
+// ---- sequences --------------------------------------------------------------------------------------------
+// First
 // sequence of a remembered batch: sequences wrap from INT32_MAX to 0.
 static int32_t first_sequence(const struct producer_batch_meta *m)
 {
@@ -227,8 +226,7 @@ void producer_states_restore(struct producer_states *p, int64_t producer_id, int
     }
 }
 
-// ---- transactions
-// --------------------------------------------------------------------------------------------
+// ---- transactions -----------------------------------------------------------------------------------------
 bool producer_states_marker(struct producer_states *p, const struct producer_batch *b, bool commit,
                             int32_t coordinator_epoch, log_offset *txn_first)
 {

@@ -56,8 +56,7 @@ int segment_open(struct segment *s, const struct segment_place *at, int flags, s
     return file_cache_get(at->files, &s->file, at->fs, path, VFS_WRITE | flags, out, msg);
 }
 
-// ---- index files
-// ---------------------------------------------------------------------------------------------
+// ---- index files ------------------------------------------------------------------------------------------
 static int load_file(struct segment *s, const struct segment_place *at, enum layout_kind kind, char **data,
                      size_t *len, struct errmsg *msg)
 {
@@ -209,8 +208,7 @@ int segment_scan_tail(struct segment *s, const struct segment_place *at, log_off
     return rc;
 }
 
-// ---- look-up
-// -------------------------------------------------------------------------------------------------
+// ---- look-up ----------------------------------------------------------------------------------------------
 int segment_find(struct segment *s, struct vfs_file *file, log_offset offset, bool nowait, uint64_t *pos,
                  log_offset *batch_base)
 {

@@ -86,6 +86,14 @@ int small_file_replace(struct vfs *fs, const char *path, struct slice bytes, boo
     return 0;
 }
 
+int small_file_write(struct vfs *fs, const char *path, struct slice bytes, struct errmsg *msg)
+{
+    int rc = write_new(fs, path, bytes, false, msg);
+    if (rc)
+        (void)fs->ops->unlink(fs, path);
+    return rc;
+}
+
 int small_file_remove(struct vfs *fs, const char *path, struct errmsg *msg)
 {
     int rc = fs->ops->unlink(fs, path);

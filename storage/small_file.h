@@ -17,6 +17,8 @@ int small_file_read(struct vfs *fs, const char *path, char **out, size_t *len, s
 // Replaces or creates the file; `durable` false leaves out both syncs (what can be made anew from elsewhere).
 int small_file_replace(struct vfs *fs, const char *path, struct slice bytes, bool durable,
                        struct errmsg *msg);
+// Writes a file in place, neither atomically nor durably: for one whose absence or damage does no harm.
+int small_file_write(struct vfs *fs, const char *path, struct slice bytes, struct errmsg *msg);
 // Removes a file; one that is not there is no error. Not synced.
 int small_file_remove(struct vfs *fs, const char *path, struct errmsg *msg);
 

@@ -122,8 +122,7 @@ uint32_t sparse_index_time(const struct sparse_index *ix, time_ms timestamp)
     return lo ? ix->times[lo - 1].offset : 0;
 }
 
-// ---- files
-// ---------------------------------------------------------------------------------------------------
+// ---- files ------------------------------------------------------------------------------------------------
 void sparse_index_encode_offsets(const struct sparse_index *ix, uint8_t **out, size_t *len)
 {
     *len = (size_t)ix->offsets_count * OFFSET_INDEX_ENTRY_BYTES;

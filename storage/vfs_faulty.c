@@ -105,8 +105,7 @@ static int enter_file(struct vfs_file *f, enum vfs_call kind, struct faulty_file
     return count_call(h->v, kind, h->path, partial);
 }
 
-// ---- files
-// ---------------------------------------------------------------------------------------------------
+// ---- files ------------------------------------------------------------------------------------------------
 static void faulty_close(struct vfs_file *f)
 {
     struct faulty_file *h = (struct faulty_file *)f;
@@ -288,8 +287,7 @@ static int faulty_readahead(struct vfs_file *f, uint64_t pos, uint64_t len)
     return leave(h->v, rc);
 }
 
-// ---- names
-// ---------------------------------------------------------------------------------------------------
+// ---- names ------------------------------------------------------------------------------------------------
 static int faulty_sync_dir(struct vfs *fs, const char *path)
 {
     struct vfs_faulty *v = enter(fs);
@@ -464,8 +462,7 @@ static const struct vfs_ops faulty_ops = {
     .space = faulty_space,
 };
 
-// ---- for tests
-// -----------------------------------------------------------------------------------------------
+// ---- for tests --------------------------------------------------------------------------------------------
 struct vfs_faulty *vfs_faulty_new(uint64_t seed)
 {
     struct vfs_faulty *v = mem_zalloc(sizeof(*v));

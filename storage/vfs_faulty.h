@@ -39,8 +39,8 @@ struct vfs_faulty *vfs_faulty_new(uint64_t seed);
 void vfs_faulty_free(struct vfs_faulty *v); // all files must be given back
 struct vfs *vfs_faulty_fs(struct vfs_faulty *v);
 
-// ---- faults
-// -------------------------------------------------------------------------------------------------- The n-th
+// ---- faults -----------------------------------------------------------------------------------------------
+// The n-th
 // call of this kind from now on (1 = the next) answers `err`; with `sticky` all later ones too. A failing
 // write may have written a seeded part of its bytes first when `partial`. One rule per kind; n 0 takes it
 // back.
@@ -58,8 +58,8 @@ void vfs_faulty_set_time(struct vfs_faulty *v, time_ms now);
 void vfs_faulty_set_cached(struct vfs_faulty *v,
                            bool cached); // what `cached` answers (readahead makes a range cached again)
 
-// ---- crashes
-// ------------------------------------------------------------------------------------------------- The
+// ---- crashes ----------------------------------------------------------------------------------------------
+// The
 // machine stops: keeps what is durable and a subset of the rest drawn from `seed`; what is left is durable.
 // Open files are dead (every call on them answers ERR_IO) and locks are gone.
 void vfs_faulty_crash(struct vfs_faulty *v, uint64_t seed);
@@ -68,8 +68,8 @@ void vfs_faulty_crash_hard(struct vfs_faulty *v);
 // Only the process stops: nothing is lost; open files are dead and locks are gone.
 void vfs_faulty_kill(struct vfs_faulty *v);
 
-// ---- the disk itself, for tests
-// ------------------------------------------------------------------------------ Flips bits of one byte,
+// ---- the disk itself, for tests ---------------------------------------------------------------------------
+// Flips bits of one byte,
 // durably. ERR_NOTFOUND, ERR_RANGE.
 int vfs_faulty_corrupt(struct vfs_faulty *v, const char *path, uint64_t pos, uint8_t xor_mask);
 bool vfs_faulty_exists(const struct vfs_faulty *v, const char *path);

@@ -15,8 +15,7 @@ uint64_t fdisk_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-// ---- bytes
-// ---------------------------------------------------------------------------------------------------
+// ---- bytes ------------------------------------------------------------------------------------------------
 static void bytes_resize(struct fdisk_bytes *b, size_t size)
 {
     if (size > b->cap) {
@@ -44,8 +43,7 @@ static void bytes_copy(struct fdisk_bytes *to, const struct fdisk_bytes *from)
         memcpy(to->data, from->data, from->size);
 }
 
-// ---- entries
-// -------------------------------------------------------------------------------------------------
+// ---- entries ----------------------------------------------------------------------------------------------
 static int entry_find(const struct fdisk_entries *e, const char *name, size_t len)
 {
     for (unsigned i = 0; i < e->count; i++)
@@ -87,8 +85,7 @@ static void entries_clear(struct fdisk_entries *e)
     *e = (struct fdisk_entries){NULL, 0, 0};
 }
 
-// ---- nodes
-// ---------------------------------------------------------------------------------------------------
+// ---- nodes ------------------------------------------------------------------------------------------------
 static struct fdisk_node *node_new(struct fdisk *d, bool is_dir)
 {
     struct fdisk_node *n = mem_zalloc(sizeof(*n));
@@ -187,8 +184,7 @@ struct fdisk_node *fdisk_find(struct fdisk *d, const char *path, struct fdisk_no
     return n;
 }
 
-// ---- changes
-// -------------------------------------------------------------------------------------------------
+// ---- changes ----------------------------------------------------------------------------------------------
 static void log_name_change(struct fdisk *d, struct fdisk_node *from, const char *from_name,
                             struct fdisk_node *to, const char *to_name, struct fdisk_node *node)
 {
@@ -322,8 +318,8 @@ uint64_t fdisk_used(const struct fdisk *d)
     return used_below(d->root);
 }
 
-// ---- crash
-// --------------------------------------------------------------------------------------------------- Names:
+// ---- crash ------------------------------------------------------------------------------------------------
+// Names:
 // each directory keeps a prefix of its changes; one that touches two directories is kept by both or none.
 static void crash_names(struct fdisk *d, uint64_t *rng, bool hard)
 {

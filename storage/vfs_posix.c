@@ -45,8 +45,7 @@ static int posix_fail(struct errmsg *msg, const char *what, const char *path)
     return err_set(msg, err_from_errno(e), "%s %s: %s", what, path, strerror(e));
 }
 
-// ---- files
-// ---------------------------------------------------------------------------------------------------
+// ---- files ------------------------------------------------------------------------------------------------
 static int posix_pread(struct vfs_file *f, void *buf, size_t len, uint64_t pos, size_t *got)
 {
     size_t done = 0;
@@ -200,8 +199,7 @@ static int posix_sync(struct vfs_file *f)
     return rc == 0 ? 0 : err_from_errno(errno);
 }
 
-// ---- the page cache
-// ------------------------------------------------------------------------------------------
+// ---- the page cache ---------------------------------------------------------------------------------------
 static bool byte_is_cached(int fd, uint64_t pos)
 {
     char byte;
@@ -247,8 +245,7 @@ static int posix_readahead(struct vfs_file *f, uint64_t pos, uint64_t len)
     return rc;
 }
 
-// ---- names
-// ---------------------------------------------------------------------------------------------------
+// ---- names ------------------------------------------------------------------------------------------------
 static int open_dir(const char *path)
 {
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -107,8 +107,7 @@ struct partition_log *store_reopen(struct store *s, const char *topic, bool clea
     return log;
 }
 
-// ---- batches
-// -------------------------------------------------------------------------------------------------
+// ---- batches ----------------------------------------------------------------------------------------------
 struct slice batch_make(const struct batch_spec *spec)
 {
     struct builder_options o = BUILDER_OPTIONS_DEFAULT;
@@ -172,8 +171,7 @@ void store_fill(struct store *s, struct partition_log *log, int batches, int cou
             s, log, &(struct batch_spec){.base = plog_end_offset(log), .count = count, .fill = (uint8_t)i});
 }
 
-// ---- reading
-// -------------------------------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------------------------------
 uint8_t *store_read_all(struct partition_log *log, log_offset from, size_t *len)
 {
     uint8_t *all = mem_alloc(1);

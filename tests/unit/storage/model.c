@@ -56,8 +56,7 @@ static void add_maybe(struct model *m, const struct model_batch *b)
     m->maybe[m->maybe_count++] = *b;
 }
 
-// ---- operations
-// ----------------------------------------------------------------------------------------------
+// ---- operations -------------------------------------------------------------------------------------------
 int model_append(struct model *m, struct errmsg *msg)
 {
     struct slice run[4];
@@ -149,8 +148,7 @@ int model_retain(struct model *m, struct errmsg *msg)
     return rc;
 }
 
-// ---- checks
-// --------------------------------------------------------------------------------------------------
+// ---- checks -----------------------------------------------------------------------------------------------
 static unsigned first_at(const struct model *m, log_offset offset)
 {
     unsigned i = 0;

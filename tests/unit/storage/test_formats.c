@@ -17,8 +17,7 @@
 #include "storage/txn_index.h"
 #include "storage/vfs_faulty.h"
 
-// ---- names
-// ---------------------------------------------------------------------------------------------------
+// ---- names ------------------------------------------------------------------------------------------------
 static void segment_files_have_20_digits_and_a_suffix(void **state)
 {
     char path[LAYOUT_PATH_BYTES];
@@ -69,8 +68,7 @@ static void partition_directories_are_told_by_their_last_dash(void **state)
         assert_false(log_dir_parse_name(bad[i], topic, &p, &kind));
 }
 
-// ---- checkpoints
-// ---------------------------------------------------------------------------------------------
+// ---- checkpoints ------------------------------------------------------------------------------------------
 static int count_entry(void *data, const struct checkpoint_entry *e)
 {
     int *n = data;
@@ -126,8 +124,7 @@ static void a_damaged_checkpoint_is_noticed(void **state)
         assert_int_equal(checkpoint_parse(slice_str(bad[i]), ignore_entry, NULL, NULL), ERR_CORRUPT);
 }
 
-// ---- partition.metadata, clean mark
-// --------------------------------------------------------------------------
+// ---- partition.metadata, clean mark -----------------------------------------------------------------------
 static void partition_metadata_is_two_lines(void **state)
 {
     struct uuid id, want;
@@ -176,8 +173,7 @@ static void the_clean_mark_carries_the_broker_epoch(void **state)
         assert_int_equal(clean_mark_parse(slice_str(bad[i]), &e, NULL), ERR_CORRUPT);
 }
 
-// ---- indexes
-// -------------------------------------------------------------------------------------------------
+// ---- indexes ----------------------------------------------------------------------------------------------
 static void an_index_entry_stands_at_each_interval_and_points_to_a_batch_start(void **state)
 {
     struct sparse_index ix;
@@ -270,8 +266,7 @@ static void a_transaction_index_entry_has_34_bytes(void **state)
     txn_index_fini(&u);
 }
 
-// ---- manifest, mark
-// ------------------------------------------------------------------------------------------
+// ---- manifest, mark ---------------------------------------------------------------------------------------
 static int count_manifest(void *data, const struct manifest_entry *e)
 {
     ++*(int *)data;

@@ -151,8 +151,7 @@ static struct opened *find(struct world *w, const char *key)
     return NULL;
 }
 
-// ---- comparing
-// -----------------------------------------------------------------------------------------------
+// ---- comparing --------------------------------------------------------------------------------------------
 static int64_t number(json_t *o, const char *name)
 {
     return json_integer_value(json_object_get(o, name));
@@ -271,8 +270,7 @@ static void compare_times(struct world *w, const char *name, const char *key)
     assert_int_equal(got.offset, -1);
 }
 
-// ---- clean
-// ---------------------------------------------------------------------------------------------------
+// ---- clean ------------------------------------------------------------------------------------------------
 static void a_clean_directory_of_kafka_reads_as_kafka_reads_it(void **state)
 {
     if (!shared())
@@ -449,8 +447,7 @@ static void a_kafka_directory_that_we_close_opens_from_the_manifest(void **state
     world_remove(&w);
 }
 
-// ---- crashed
-// -------------------------------------------------------------------------------------------------
+// ---- crashed ----------------------------------------------------------------------------------------------
 static void a_crashed_directory_recovers_to_the_end_offsets_of_kafka(void **state)
 {
     if (!shared())

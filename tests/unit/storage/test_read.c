@@ -131,8 +131,7 @@ static void a_cold_range_is_told_and_can_be_brought_in(void **state)
     store_fini(&s);
 }
 
-// ---- time
-// ----------------------------------------------------------------------------------------------------
+// ---- time -------------------------------------------------------------------------------------------------
 static void a_time_is_found_in_the_record_itself(void **state)
 {
     for (int codec = CODEC_NONE; codec < CODEC_COUNT; codec++) {
@@ -201,8 +200,7 @@ static void the_largest_time_is_the_first_record_that_has_it(void **state)
     store_fini(&s);
 }
 
-// ---- transactions
-// --------------------------------------------------------------------------------------------
+// ---- transactions -----------------------------------------------------------------------------------------
 static void transactions_are_followed_over_segments_and_restarts(void **state)
 {
     struct store s;
@@ -261,8 +259,7 @@ static void transactions_are_followed_over_segments_and_restarts(void **state)
     store_fini(&s);
 }
 
-// ---- flush
-// ---------------------------------------------------------------------------------------------------
+// ---- flush ------------------------------------------------------------------------------------------------
 static void a_flush_covers_what_was_there_when_it_began(void **state)
 {
     struct store s;

@@ -256,8 +256,7 @@ static void a_directory_of_another_topic_id_is_refused(void **state)
     store_fini(&s);
 }
 
-// ---- compaction left half done
-// -------------------------------------------------------------------------------
+// ---- compaction left half done ----------------------------------------------------------------------------
 static void copy_segment(struct store *s, log_offset base, const char *suffix)
 {
     struct vfs *fs = vfs_faulty_fs(s->disk);

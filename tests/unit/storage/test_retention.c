@@ -165,8 +165,7 @@ static void a_look_by_retention_leaves_an_idle_log_idle(void **state)
     store_fini(&s);
 }
 
-// ---- roll
-// ----------------------------------------------------------------------------------------------------
+// ---- roll -------------------------------------------------------------------------------------------------
 static void a_segment_rolls_when_its_first_record_is_segment_ms_old(void **state)
 {
     struct store s;
@@ -219,8 +218,7 @@ static void an_offset_that_does_not_fit_an_int_rolls_the_segment(void **state)
     store_fini(&s);
 }
 
-// ---- truncation
-// ----------------------------------------------------------------------------------------------
+// ---- truncation -------------------------------------------------------------------------------------------
 static void truncation_cuts_batches_epochs_producers_and_the_high_watermark(void **state)
 {
     struct store s;

@@ -209,8 +209,7 @@ static void space_is_told_and_can_be_reserved(void **state)
     }
 }
 
-// ---- the faulty one
-// ------------------------------------------------------------------------------------------
+// ---- the faulty one ---------------------------------------------------------------------------------------
 static void what_was_synced_survives_a_crash_and_the_rest_need_not(void **state)
 {
     struct world w;
