@@ -4,6 +4,7 @@ import functools
 import itertools
 import os
 import subprocess
+import time
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition, OFFSET_BEGINNING
@@ -57,15 +58,16 @@ def produce(node, topic, records, **config):
 def consume(node, topic, partitions=1, **config):
     """Everything in the topic, as (partition, offset, key, value, headers), in order of arrival."""
     options = {'bootstrap.servers': node.address, 'group.id': 'unused', 'enable.auto.commit': False, 'enable.partition.eof': True,
-               'fetch.message.max.bytes': 12000000}
+               'fetch.message.max.bytes': 12000000, 'fetch.wait.max.ms': 50}
     options.update({k.replace('_', '.'): v for k, v in config.items()})
     c = Consumer(options)
     c.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in range(partitions)])
-    out, open_partitions, idle = [], set(range(partitions)), 0
+    out, open_partitions, last = [], set(range(partitions)), time.monotonic()
     while open_partitions:
-        batch = c.consume(10000, timeout=0.2)
-        idle = 0 if batch else idle + 1
-        assert idle < 150, f'nothing more came; still open: {open_partitions}'
+        batch = c.consume(10000, timeout=0.1)  # waits for all of 10000 or the time, whichever comes first
+        if batch:
+            last = time.monotonic()
+        assert time.monotonic() < last + 30, f'nothing more came; still open: {open_partitions}'
         for m in batch:
             if m.error():
                 assert m.error().code() == -191, m.error()  # end of partition
