@@ -12,6 +12,7 @@
 
 #define SNAPSHOT_BYTES_DEFAULT (20u << 20)
 #define SNAPSHOT_STAGGER 8 // each rank waits this part of the limit longer, so that not all write at once
+#define SNAPSHOTS_KEPT 2   // should the newest be damaged, the one before and the log cover it
 #define RETENTION_BYTES_DEFAULT (100ll << 20)
 #define RETENTION_MS_DEFAULT (7ll * 24 * 3600 * 1000)
 
@@ -122,11 +123,17 @@ static void remove_snapshot(struct quorum *q, const struct snapshot_file *f)
     node_pool_run(q->opts.short_pool, &r->job);
 }
 
-static uint64_t bytes_on_disk(const struct quorum *q)
+static uint64_t snapshot_bytes(const struct quorum *q)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < q->snapshots_count; i++)
         n += q->snapshots[i].manifest.size;
+    return n;
+}
+
+static uint64_t log_bytes(const struct quorum *q)
+{
+    uint64_t n = 0;
     for (uint32_t i = 0; i < q->log_store->segments_count; i++)
         n += q->log_store->segments[i]->size;
     return n;
@@ -138,12 +145,17 @@ static void prune(struct quorum *q)
     int64_t age = q->opts.retention_ms ? q->opts.retention_ms : RETENTION_MS_DEFAULT;
     uint64_t keep = limit < 0 ? UINT64_MAX : (uint64_t)limit;
     time_ms older = age < 0 ? INT64_MIN : node_wall(q->opts.node) - age;
-    while (q->snapshots_count > 1 && (bytes_on_disk(q) > keep || q->snapshots[0].written < older)) {
+    while (
+        q->snapshots_count) { // log below the oldest snapshot goes first, then that snapshot; two always stay
+        uint64_t files = snapshot_bytes(q);
+        (void)mlog_prune(q->log_store, q->snapshots[0].manifest.end_offset, keep > files ? keep - files : 0,
+                         older);
+        bool over = log_bytes(q) + files > keep || q->snapshots[0].written < older;
+        if (!over || q->snapshots_count <= SNAPSHOTS_KEPT)
+            return;
         remove_snapshot(q, &q->snapshots[0]);
         memmove(q->snapshots, q->snapshots + 1, --q->snapshots_count * sizeof *q->snapshots);
     }
-    if (q->snapshots_count)
-        (void)mlog_prune(q->log_store, q->snapshots[0].manifest.end_offset, keep, older);
 }
 
 void quorum__snapshots_add(struct quorum *q, const struct snapshot_file *f)
