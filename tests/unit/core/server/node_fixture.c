@@ -19,8 +19,7 @@
 
 #define CLUSTER_ID "4L6g3nShT-eMCtK--X86sw"
 
-// ---- formatting
-// ------------------------------------------------------------------------------------------------
+// ---- formatting -----------------------------------------------------------------------------------------
 static void write_properties(struct nodes *n, struct sim_node *s)
 {
     struct strbuf b;
@@ -130,8 +129,7 @@ struct sim_node *nodes_get(struct nodes *n, node_id id)
     return NULL;
 }
 
-// ---- life
-// ------------------------------------------------------------------------------------------------------
+// ---- life -----------------------------------------------------------------------------------------------
 static void on_running(void *data)
 {
     ((struct sim_node *)data)->running = true;
@@ -255,8 +253,7 @@ bool nodes_wait_active(struct nodes *n, uint64_t ms)
     return world_run_until(n->world, ms, has_active, n);
 }
 
-// ---- images
-// ----------------------------------------------------------------------------------------------------
+// ---- images ---------------------------------------------------------------------------------------------
 static const struct image *image_of(struct sim_node *s)
 {
     if (s->roles & ROLE_CONTROLLER)
@@ -292,8 +289,7 @@ bool node_has_topic(struct sim_node *s, const char *name)
     return image_of(s) && image_topic_named(image_of(s), slice_str(name)) != NULL;
 }
 
-// ---- the client
-// ------------------------------------------------------------------------------------------------
+// ---- the client -----------------------------------------------------------------------------------------
 static int client_frame(struct node_conn *c, uint8_t *data, size_t len)
 {
     struct nodes *n = node_conn_data(c);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <cmocka.h>
 #include "core/base/bytes.h"
 #include "core/protocol/gen/api_versions_request.h"
@@ -327,7 +328,8 @@ static void raise_max_message_bytes(struct record_list *l)
 
 static void lead_t_by_nobody(struct record_list *l)
 {
-    struct kp_partition_change_record *p = &record_list_add(l, METADATA_PARTITION_CHANGE, 0)->body.partition_change;
+    struct kp_partition_change_record *p =
+        &record_list_add(l, METADATA_PARTITION_CHANGE, 0)->body.partition_change;
     p->topic_id.b[3] = 1;
     p->partition_id = 0;
     p->leader = -1;
@@ -346,7 +348,8 @@ static void a_deleted_topic_ends_its_waits(void **unused)
     assert_true(client_has_reply(c));
     struct kp_fetch_response *out = client_receive(c, KP_API_FETCH, 12);
     assert_int_equal(out->responses[0].partitions[0].error_code, KE_UNKNOWN_TOPIC_OR_PARTITION);
-    assert_int_equal(client_produce(c, "t", 0, 1, fixture_batch(&f, 1, -1, -1), NULL), KE_UNKNOWN_TOPIC_OR_PARTITION);
+    assert_int_equal(client_produce(c, "t", 0, 1, fixture_batch(&f, 1, -1, -1), NULL),
+                     KE_UNKNOWN_TOPIC_OR_PARTITION);
 }
 
 static void a_topic_made_again_is_empty(void **unused)
@@ -368,7 +371,8 @@ static void a_changed_topic_configuration_holds_at_once(void **unused)
 {
     (void)unused;
     struct client *c = fixture_connect(&f, 0);
-    assert_int_equal(client_produce(c, "small", 0, 1, fixture_batch(&f, 20, -1, -1), NULL), KE_MESSAGE_TOO_LARGE);
+    assert_int_equal(client_produce(c, "small", 0, 1, fixture_batch(&f, 20, -1, -1), NULL),
+                     KE_MESSAGE_TOO_LARGE);
     fixture_change(&f, raise_max_message_bytes);
     assert_int_equal(client_produce(c, "small", 0, 1, fixture_batch(&f, 20, -1, -1), NULL), KE_NONE);
 }
@@ -384,7 +388,8 @@ static void lost_leadership_wakes_readers_and_refuses_writers(void **unused)
     assert_true(client_has_reply(c));
     struct kp_fetch_response *out = client_receive(c, KP_API_FETCH, 12);
     assert_int_equal(out->responses[0].partitions[0].error_code, KE_FENCED_LEADER_EPOCH);
-    assert_int_equal(client_produce(c, "t", 0, 1, fixture_batch(&f, 1, -1, -1), NULL), KE_NOT_LEADER_OR_FOLLOWER);
+    assert_int_equal(client_produce(c, "t", 0, 1, fixture_batch(&f, 1, -1, -1), NULL),
+                     KE_NOT_LEADER_OR_FOLLOWER);
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------
@@ -394,6 +399,9 @@ static void round_of_requests(struct client *c, log_offset *end)
     for (int i = 0; i < 20; i++) {
         (void)client_produce(c, "t", 0, 1, fixture_batch(&f, 1, -1, -1), end);
         (void)client_fetch(c, *end, 0);
+    }
+    for (unsigned i = 0; i < c->replies_count; i++) {
+        free((void *)(uintptr_t)c->replies[i].data);
     }
     c->replies_taken = c->replies_count = 0;
 }
