@@ -117,7 +117,17 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-TARGETS = (raft_messages, requests, responses, metadata_records, batch, storage_files, storage_log)
+def properties(v):
+    """Every kind of line that Java's format knows, and a whole configuration."""
+    yield b"process.roles=broker,controller\nnode.id=1\nlisteners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n" \
+          b"controller.listener.names=CONTROLLER\ncontroller.quorum.bootstrap.servers=127.0.0.1:9093\nlog.dirs=/a,/b\n"
+    yield b"# comment\n! comment\r\na = b\nc : d\ne f\ng=\\\n   h\ni=\\u00e4\\t\\\\\nj\nj=2\n\xef\xbb\xbfk=1\n"
+    yield b"\xef\xbb\xbfversion=1\ncluster.id=5L6g3nShT-eMCtK--X86sw\nnode.id=1\ndirectory.id=4L6g3nShT-eMCtK--X86sw\n"
+    yield b"process.roles=controller\nnode.id=0\ncontroller.quorum.voters=0@a:1,1@[::1]:2\nlisteners=C://:9\ncontroller.listener.names=C\n" \
+          b"listener.security.protocol.map=C:PLAINTEXT\nlog.retention.hours=1\nlog.retention.ms=5\nlog.cleanup.policy=compact,delete\n"
+
+
+TARGETS = (raft_messages, requests, responses, metadata_records, batch, storage_files, storage_log, properties)
 
 
 def main():
