@@ -53,8 +53,7 @@ static void later(struct broker_lifecycle *lc, uint32_t ms)
     node_timer_start(lc->opts.loop, &lc->timer, ms);
 }
 
-// ---- registration
-// ----------------------------------------------------------------------------------------------
+// ---- registration ---------------------------------------------------------------------------------------
 static int encode_registration(struct channel_request *r, int16_t version, struct rope *out)
 {
     struct broker_lifecycle *lc = FROM(r, request);
@@ -148,8 +147,7 @@ static enum channel_verdict registration_answer(struct channel_request *r, int e
     return CHANNEL_DONE;
 }
 
-// ---- heartbeats
-// ------------------------------------------------------------------------------------------------
+// ---- heartbeats -----------------------------------------------------------------------------------------
 static int encode_heartbeat(struct channel_request *r, int16_t version, struct rope *out)
 {
     struct broker_lifecycle *lc = FROM(r, request);
@@ -252,8 +250,7 @@ static enum channel_verdict heartbeat_answer(struct channel_request *r, int err,
     return CHANNEL_DONE;
 }
 
-// ---- what comes next
-// -------------------------------------------------------------------------------------------
+// ---- what comes next ------------------------------------------------------------------------------------
 static void next_request(struct broker_lifecycle *lc)
 {
     if (lc->state == LC_STOPPED)
@@ -297,8 +294,7 @@ static void shutdown_timer_cb(struct node_timer *t)
     node_timer_start(lc->opts.loop, &lc->shutdown_timer, RETRY_MS);
 }
 
-// ---- public
-// ----------------------------------------------------------------------------------------------------
+// ---- public ---------------------------------------------------------------------------------------------
 struct broker_lifecycle *broker_lifecycle_start(const struct broker_lifecycle_opts *opts)
 {
     MUST(node_loop_is_current(opts->loop));

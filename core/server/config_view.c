@@ -46,8 +46,7 @@ void config_view_chain(struct config_view *v, const struct image *image, const s
                                  .file = file};
 }
 
-// ---- the decider's validator
-// -----------------------------------------------------------------------------------
+// ---- the decider's validator ----------------------------------------------------------------------------
 static bool has_kind(int8_t type)
 {
     return type == CONFIG_RESOURCE_TOPIC || type == CONFIG_RESOURCE_BROKER || type == CONFIG_RESOURCE_GROUP ||

@@ -67,8 +67,7 @@ struct controller_channel {
 static void channel_advance(struct controller_channel *ch);
 static void channel_timer_cb(struct node_timer *t);
 
-// ---- lists
-// -----------------------------------------------------------------------------------------------------
+// ---- lists ----------------------------------------------------------------------------------------------
 static void requests_init(struct request_list *l)
 {
     l->head = NULL;
@@ -110,8 +109,7 @@ static void requeue_sent(struct controller_channel *ch)
     requests_init(&ch->sent);
 }
 
-// ---- a request's end
-// -------------------------------------------------------------------------------------------
+// ---- a request's end ------------------------------------------------------------------------------------
 static void request_forget(struct controller_channel *ch, struct channel_request *r)
 {
     if (r->where != IN_NONE)
@@ -133,8 +131,7 @@ static void request_deadline_cb(struct node_timer *t)
     request_fail(r->channel, r, ERR_TIMEOUT);
 }
 
-// ---- connection
-// ------------------------------------------------------------------------------------------------
+// ---- connection -----------------------------------------------------------------------------------------
 static void channel_drop(struct controller_channel *ch)
 {
     struct node_conn *c = ch->conn;
@@ -233,8 +230,7 @@ static void send_all(struct controller_channel *ch)
         send_request(ch, ch->queue.head);
 }
 
-// ---- answers
-// ---------------------------------------------------------------------------------------------------
+// ---- answers --------------------------------------------------------------------------------------------
 static bool take_versions(struct controller_channel *ch, struct kp_reader *r)
 {
     struct kp_api_versions_response a;
@@ -456,8 +452,7 @@ static void channel_timer_cb(struct node_timer *t)
     channel_lost(ch);
 }
 
-// ---- public
-// ----------------------------------------------------------------------------------------------------
+// ---- public ---------------------------------------------------------------------------------------------
 struct controller_channel *controller_channel_open(const struct controller_channel_opts *opts)
 {
     struct controller_channel *ch = mem_zalloc(sizeof *ch);

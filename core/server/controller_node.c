@@ -18,8 +18,7 @@ static uint64_t random_next(void *data)
     return node_random_u64(data);
 }
 
-// ---- operations
-// ------------------------------------------------------------------------------------------------
+// ---- operations -----------------------------------------------------------------------------------------
 static void op_finish(struct controller_op *op)
 {
     op->committed = true;
@@ -73,8 +72,7 @@ void controller_node_handle(struct request *rq, const struct controller_op_type 
     controller_node_submit(rq->listener->controller_node, op);
 }
 
-// ---- internal operations
-// ---------------------------------------------------------------------------------------
+// ---- internal operations --------------------------------------------------------------------------------
 struct internal_op {
     struct controller_op op; // first member
     struct arena arena;      // op.arena
@@ -171,8 +169,7 @@ void controller_node_fence(struct controller_node *cn, broker_id id, broker_epoc
     controller_node_submit(cn, &i->op);
 }
 
-// ---- batches
-// ---------------------------------------------------------------------------------------------------
+// ---- batches --------------------------------------------------------------------------------------------
 static struct controller_batch *batch_create(struct controller_node *cn)
 {
     struct controller_batch *b = mem_zalloc(sizeof *b);

@@ -109,8 +109,7 @@ bool controller_node_is_serving(
 void controller_node_watch_broker(struct controller_node *cn, struct request *rq, broker_id id,
                                   broker_epoch epoch);
 
-// ---- observers of the log
-// ------------------------------------------------------------------------------------
+// ---- observers of the log -------------------------------------------------------------------------------
 void controller_node_observe(struct controller_node *cn, node_id id, struct uuid directory_id,
                              log_offset log_end_offset);
 const struct controller_observer *controller_node_observers(const struct controller_node *cn,

@@ -8,8 +8,7 @@
 #define OF(ptr, field)                                                                                       \
     ((struct controller_node *)(void *)((char *)(ptr)-offsetof(struct controller_node, field)))
 
-// ---- timers
-// ----------------------------------------------------------------------------------------------------
+// ---- timers ---------------------------------------------------------------------------------------------
 static void tick_cb(struct node_timer *t)
 {
     struct controller_node *cn = OF(t, tick);
@@ -51,8 +50,7 @@ static void turn_end_cb(struct node_hook *h)
         controller_node_process(cn);
 }
 
-// ---- leadership
-// ------------------------------------------------------------------------------------------------
+// ---- leadership -----------------------------------------------------------------------------------------
 void controller_node_activated(struct controller_node *cn)
 {
     if (cn->state != CONTROLLER_ACTIVATING)
@@ -95,8 +93,7 @@ static void leadership_hook(void *data, bool active, node_id leader, leader_epoc
     controller_node_run(cn, &controller_op_activate);
 }
 
-// ---- committed images and who waits for them
-// -------------------------------------------------------------------
+// ---- committed images and who waits for them ------------------------------------------------------------
 static void wake_waiters(struct controller_node *cn)
 {
     struct list woken;
@@ -146,8 +143,7 @@ void controller_node_wait(struct controller_node *cn, struct controller_waiter *
     node_timer_start(cn->opts.loop, &w->timer, wait_ms);
 }
 
-// ---- observers
-// -------------------------------------------------------------------------------------------------
+// ---- observers ------------------------------------------------------------------------------------------
 void controller_node_observe(struct controller_node *cn, node_id id, struct uuid directory_id,
                              log_offset log_end_offset)
 {
@@ -178,8 +174,7 @@ const struct controller_observer *controller_node_observers(const struct control
     return cn->observers;
 }
 
-// ---- reading
-// ---------------------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------------------
 struct quorum *controller_node_quorum(struct controller_node *cn)
 {
     return cn->quorum;
@@ -210,8 +205,7 @@ bool controller_node_is_serving(const struct controller_node *cn)
     return cn->state == CONTROLLER_SERVING;
 }
 
-// ---- life
-// ------------------------------------------------------------------------------------------------------
+// ---- life -----------------------------------------------------------------------------------------------
 static void stopped_hook(void *data)
 {
     struct controller_node *cn = data;

@@ -6,6 +6,7 @@
 #include "core/base/hash.h"
 #include "core/base/mem.h"
 #include "core/server/broker.h"
+#include "storage/log_dir.h"
 
 struct append_run {
     struct partition *partition;       // one reference
@@ -106,6 +107,23 @@ void data_plane_add_op(struct data_plane *d, struct append_op *op)
     d->ops_last = op;
 }
 
+#define FULL_PERIOD_US (10ull * 1000000) // one line in this time tells of a full disk
+
+// Every refused write would say the same.
+static void tell_full(struct data_plane *d, struct partition *p)
+{
+    struct broker *b = d->loop->broker;
+    if (!log_limit_allow(&d->full_limit, node_clock(b->node), FULL_PERIOD_US, 1, NULL)) {
+        return;
+    }
+    mutex_lock(&p->lock);
+    const char *path = p->log != NULL ? log_dir_path(plog_dir(p->log)) : "";
+    mutex_unlock(&p->lock);
+    log_error(b->log, "log",
+              "the disk is full: produce is refused until space is freed; reads and deletes go on", "dir=%s",
+              path);
+}
+
 void data_plane_flush(struct data_plane *d)
 {
     if (d->ops_first == NULL) {
@@ -115,7 +133,10 @@ void data_plane_flush(struct data_plane *d)
     time_ms now = data_plane_wall(d);
     for (unsigned i = 0; i < d->runs_count; i++) {
         struct append_run *r = &d->runs[i];
-        partition_append(r->partition, r->first, now, &wl);
+        int err = partition_append(r->partition, r->first, now, &wl);
+        if (err == ERR_NOSPACE) {
+            tell_full(d, r->partition);
+        }
         d->buckets[hash_u64((uint64_t)(uintptr_t)r->partition) & (RUN_BUCKETS - 1)] = 0;
         partition_unref(r->partition);
     }

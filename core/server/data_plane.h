@@ -10,6 +10,7 @@
 #ifndef KRAFT_SERVER_DATA_PLANE_H
 #define KRAFT_SERVER_DATA_PLANE_H
 
+#include "core/base/logline.h"
 #include "core/base/node.h"
 #include "core/record/validate.h"
 #include "core/server/partition.h"
@@ -37,6 +38,7 @@ struct data_plane {
     struct waiter *_Atomic woken;           // stack of woken waiters, pushed by any thread
     struct node_task woken_task;            // tells this loop
     atomic_bool woken_posted;               // it is under way
+    struct log_limit full_limit;            // of the line that tells of a full disk
     struct codec_cache *codecs;             // for validation
     struct validate_result validated;       // scratch: large
 };

@@ -52,8 +52,7 @@ void forwarder_free(struct forwarder *fw)
     mem_free(fw);
 }
 
-// ---- back on the client's loop
-// ---------------------------------------------------------------------------------
+// ---- back on the client's loop --------------------------------------------------------------------------
 static void come_back(struct node_task *t)
 {
     struct forwarded *f = (struct forwarded *)(void *)((char *)t - offsetof(struct forwarded, hop));
@@ -63,8 +62,7 @@ static void come_back(struct node_task *t)
     mem_free(f);
 }
 
-// ---- on the broker loop
-// ----------------------------------------------------------------------------------------
+// ---- on the broker loop ---------------------------------------------------------------------------------
 static int encode(struct channel_request *r, int16_t version, struct rope *out)
 {
     struct forwarded *f = (struct forwarded *)r;
@@ -115,8 +113,7 @@ static void go_out(struct node_task *t)
     controller_channel_send(f->fw->ch, &f->channel);
 }
 
-// ---- on the client's loop
-// --------------------------------------------------------------------------------------
+// ---- on the client's loop -------------------------------------------------------------------------------
 static struct slice principal_bytes(struct request *rq)
 {
     struct kp_default_principal p;

@@ -23,8 +23,7 @@
 #define FROM(ptr, field)                                                                                     \
     ((struct metadata_follower *)(void *)((char *)(ptr)-offsetof(struct metadata_follower, field)))
 
-// ---- replay
-// ----------------------------------------------------------------------------------------------------
+// ---- replay ---------------------------------------------------------------------------------------------
 static void apply_error(struct metadata_follower *mf, log_offset offset, const char *why)
 {
     mf->apply_errors++;
@@ -110,8 +109,7 @@ static int replay_log(struct metadata_follower *mf, struct errmsg *msg)
     return 0;
 }
 
-// ---- fetching
-// --------------------------------------------------------------------------------------------------
+// ---- fetching -------------------------------------------------------------------------------------------
 log_offset metadata_follower__end(const struct metadata_follower *mf)
 {
     return plog_end_offset(mf->plog);
@@ -279,8 +277,7 @@ static void timer_cb(struct node_timer *t)
     metadata_follower__fetch(FROM(t, timer));
 }
 
-// ---- life
-// ------------------------------------------------------------------------------------------------------
+// ---- life -----------------------------------------------------------------------------------------------
 static int open_log(struct metadata_follower *mf, struct errmsg *msg)
 {
     struct log_config defaults;

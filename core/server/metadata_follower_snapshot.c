@@ -26,8 +26,7 @@
 #define FROM(ptr, field)                                                                                     \
     ((struct metadata_follower *)(void *)((char *)(ptr)-offsetof(struct metadata_follower, field)))
 
-// ---- loading
-// ---------------------------------------------------------------------------------------------------
+// ---- loading --------------------------------------------------------------------------------------------
 struct newest {
     log_offset end_offset; // -1 none
     leader_epoch epoch;    // of it
@@ -76,8 +75,7 @@ int metadata_follower__load_snapshot(struct metadata_follower *mf, struct errmsg
     return err;
 }
 
-// ---- fetching
-// --------------------------------------------------------------------------------------------------
+// ---- fetching -------------------------------------------------------------------------------------------
 void metadata_follower__drop_fetched(struct metadata_follower *mf)
 {
     struct follower_snapshot *s = &mf->snapshot;
@@ -243,8 +241,7 @@ void metadata_follower__fetch_snapshot(struct metadata_follower *mf, log_offset 
         fetch_piece(mf);
 }
 
-// ---- writing our own
-// -------------------------------------------------------------------------------------------
+// ---- writing our own ------------------------------------------------------------------------------------
 struct snapshot_job {
     struct node_job job;          // first member
     struct metadata_follower *mf; // whose

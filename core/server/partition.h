@@ -65,8 +65,9 @@ struct append_entry {
     leader_epoch epoch;        // out: its epoch
 };
 // Appends a run of batches with one write. All fields `out` are set. Wakes what waits for the partition by
-// `wl`.
-void partition_append(struct partition *p, struct append_entry *first, time_ms now, struct wake_list *wl);
+// `wl`. Answers why a write failed (ERR_NOSPACE, ERR_OFFLINE ...), for the log; 0 also where batches were
+// refused.
+int partition_append(struct partition *p, struct append_entry *first, time_ms now, struct wake_list *wl);
 
 // An append that waits, for the high watermark (acks=all) or for the disk.
 struct partition_ack {

@@ -21,6 +21,7 @@ struct stretch {
     time_ms now;                               // wall clock
     size_t written;                            // bytes written by all stretches
     int16_t failed;                            // KE_NONE, or why nothing more is written
+    int err;                                   // the same as ERR_ code
 };
 
 static void fail(struct partition *p, struct append_entry *e, int16_t error)
@@ -41,6 +42,7 @@ static void write_out(struct stretch *s)
     struct plog_append_result result = {0};
     int err = plog_append(p->log, s->bytes, s->count, 0, s->now, &result, NULL);
     if (err != 0) {
+        s->err = err;
         s->failed = (int16_t)error_map(err);
         for (unsigned i = 0; i < s->count; i++) {
             fail(p, s->entries[i], s->failed);
@@ -132,7 +134,7 @@ static void add(struct stretch *s, struct append_entry *e)
     s->count++;
 }
 
-void partition_append(struct partition *p, struct append_entry *first, time_ms now, struct wake_list *wl)
+int partition_append(struct partition *p, struct append_entry *first, time_ms now, struct wake_list *wl)
 {
     struct stretch s;
     s.p = p;
@@ -140,6 +142,7 @@ void partition_append(struct partition *p, struct append_entry *first, time_ms n
     s.now = now;
     s.written = 0;
     s.failed = KE_NONE;
+    s.err = 0;
     mutex_lock(&p->lock);
     int16_t refused = partition_check_locked(p, -1, true);
     if (refused == KE_NONE) {
@@ -179,4 +182,5 @@ void partition_append(struct partition *p, struct append_entry *first, time_ms n
         }
     }
     mutex_unlock(&p->lock);
+    return s.err;
 }

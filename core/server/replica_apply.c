@@ -190,6 +190,9 @@ static struct topic_rules *rules_for(struct replica_manager *m, const struct ima
         topic_rules_unref(last->rules);
         last->topic = topic;
         last->rules = topic_rules_make(image, &m->broker->settings, topic_name(topic));
+        if (last->rules->log->flush_ms != INT64_MAX) {
+            atomic_store(&m->timed_flush, true);
+        }
     }
     return last->rules;
 }
@@ -228,6 +231,9 @@ static void set_topic_rules(struct replica_manager *m, const struct image *image
                             const struct image_topic *topic, struct wake_list *wl)
 {
     struct topic_rules *rules = topic_rules_make(image, &m->broker->settings, topic_name(topic));
+    if (rules->log->flush_ms != INT64_MAX) {
+        atomic_store(&m->timed_flush, true);
+    }
     struct uuid id = topic_id(topic);
     for (int32_t i = 0; i < topic_partition_count(topic); i++) {
         struct partition *p = replica_manager_find(m, &id, i);

@@ -69,6 +69,8 @@ struct replica_manager {
     struct doomed *doomed;                  // to be removed later
     bool stopping;                          // no more upkeep
     struct upkeep_job upkeep[UPKEEP_COUNT]; // timers
+    atomic_bool timed_flush;                // some topic has flush.ms: look every second
+    unsigned flush_looks;                   // times that the flush upkeep ran
     struct mutex flush_lock;                // guards the two below
     struct list flush_wanted;               // partitions (one reference each) that wait for a flush
     bool flush_running;                     // the job is under way

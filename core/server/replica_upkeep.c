@@ -8,6 +8,7 @@
 #include "core/server/error_map.h"
 #include "core/server/replica_internal.h"
 
+#define IDLE_FLUSH_LOOKS 10 // every so many seconds all partitions are looked at, where no topic has flush.ms
 #define REMOVAL_EVERY_MS 1000 // how precisely file.delete.delay.ms is kept
 
 // ---- removal --------------------------------------------------------------------------------------------
@@ -137,6 +138,9 @@ static void flush_if_wanted(void *data, struct partition *p)
 {
     struct replica_manager *m = data;
     mutex_lock(&p->lock);
+    if (p->rules->log->flush_ms != INT64_MAX) {
+        atomic_store(&m->timed_flush, true);
+    }
     bool wanted = p->log != NULL && plog_flush_wanted(p->log, node_wall(m->broker->node));
     mutex_unlock(&p->lock);
     if (wanted) {
@@ -148,6 +152,10 @@ static void flush_if_wanted(void *data, struct partition *p)
 
 static void work_flush(struct replica_manager *m)
 {
+    // Without flush.ms only rolled segments are still to be synced, which is in no hurry.
+    if (!atomic_exchange(&m->timed_flush, false) && m->flush_looks++ % IDLE_FLUSH_LOOKS != 0) {
+        return;
+    }
     replica_manager_each(m, flush_if_wanted, m);
 }
 

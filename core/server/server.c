@@ -19,8 +19,7 @@
 
 #define FROM(ptr, field) ((struct server *)(void *)((char *)(ptr)-offsetof(struct server, field)))
 
-// ---- small things for the parts
-// --------------------------------------------------------------------------------
+// ---- small things for the parts -------------------------------------------------------------------------
 struct log_sink *server_log(const struct server *s)
 {
     return s->log;
@@ -66,8 +65,7 @@ struct controller_channel *server_open_channel(struct server *s, struct node_loo
     return controller_channel_open(&o);
 }
 
-// ---- listeners
-// -------------------------------------------------------------------------------------------------
+// ---- listeners ------------------------------------------------------------------------------------------
 static int accept_broker(struct node_conn *c, void *data)
 {
     struct server_listener *l = data;
@@ -161,8 +159,7 @@ static void note_ports(struct server *s)
             server_listener_port(s, (const char *)s->config->controller_listener->name.data);
 }
 
-// ---- where controllers may be
-// ----------------------------------------------------------------------------------
+// ---- where controllers may be ---------------------------------------------------------------------------
 static void add_place(struct server *s, node_id id, struct slice host, uint16_t port)
 {
     struct controller_endpoint *p = &s->places[s->places_count];
@@ -184,8 +181,7 @@ static void gather_places(struct server *s)
         add_place(s, -1, s->config->bootstrap[i].host, s->config->bootstrap[i].port);
 }
 
-// ---- create
-// ----------------------------------------------------------------------------------------------------
+// ---- create ---------------------------------------------------------------------------------------------
 static void fill_broker(struct server *s)
 {
     const struct server_config *c = s->config;
@@ -309,8 +305,7 @@ int server_create(const struct server_opts *opts, struct server **out, struct er
     return 0;
 }
 
-// ---- start and stop
-// --------------------------------------------------------------------------------------------
+// ---- start and stop -------------------------------------------------------------------------------------
 static void start_broker_task(struct node_task *t)
 {
     server_broker_start(FROM(t, start_broker));

@@ -18,8 +18,7 @@
 #define METADATA_FILES_MAX 16    // descriptors kept open for a metadata directory of its own
 #define REQUEST_TIMEOUT_MS 30000 // request.timeout.ms
 
-// ---- what the data path asks for (broker_ops)
-// ------------------------------------------------------------------
+// ---- what the data path asks for (broker_ops) -----------------------------------------------------------
 static void op_auto_create(struct broker *b, struct request *rq, const struct slice *names, unsigned count,
                            void (*done)(struct request *rq, const int16_t *errors, unsigned count))
 {
@@ -88,8 +87,7 @@ const struct broker_ops *server_broker_ops(void)
     return &ops;
 }
 
-// ---- images
-// ----------------------------------------------------------------------------------------------------
+// ---- images ---------------------------------------------------------------------------------------------
 static bool holds_own_registration(struct server *s, const struct image *image)
 {
     const struct image_broker *b = image_broker(image, s->config->id);
@@ -152,8 +150,7 @@ static void follower_image(void *data, struct image *image, log_offset offset)
     server_broker_image(data, image);
 }
 
-// ---- the metadata log of a node without the controller role
-// ----------------------------------------------------
+// ---- the metadata log of a node without the controller role ---------------------------------------------
 struct metadata_entry {
     bool found, clean;
 };
@@ -222,8 +219,7 @@ static void start_follower(struct server *s)
         node_stop(s->node, "the metadata log cannot be opened: %s", msg.text[0] ? msg.text : err_text(err));
 }
 
-// ---- lifecycle
-// -------------------------------------------------------------------------------------------------
+// ---- lifecycle ------------------------------------------------------------------------------------------
 static void on_registered(void *data, broker_epoch epoch)
 {
     struct server *s = data;

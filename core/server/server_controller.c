@@ -9,8 +9,7 @@
 #define UNCLEAN_INTERVAL_MS 300000 // how often leaderless partitions are looked at, as in Kafka
 #define ANSWER_MS 5000             // a silent active controller is given up after this
 
-// ---- images
-// ----------------------------------------------------------------------------------------------------
+// ---- images ---------------------------------------------------------------------------------------------
 static void mail_task(struct node_task *t)
 {
     struct server *s = (struct server *)(void *)((char *)t - offsetof(struct server, mail_task));
@@ -49,8 +48,7 @@ static void on_image(void *data, struct image *image)
     }
 }
 
-// ---- the end
-// ---------------------------------------------------------------------------------------------------
+// ---- the end --------------------------------------------------------------------------------------------
 // Connections live until the loops end: what still comes in on them finds no controller and is refused.
 static void on_stopped(void *data)
 {
@@ -79,8 +77,7 @@ void server_controller_stop(struct server *s)
         s->opts.stopped(s->opts.data);
 }
 
-// ---- the start
-// -------------------------------------------------------------------------------------------------
+// ---- the start ------------------------------------------------------------------------------------------
 static void copy_text(char *to, size_t size, struct slice from)
 {
     size_t n = from.len < size ? from.len : size - 1;
