@@ -36,6 +36,7 @@ extern const struct request_api api_offset_for_leader_epoch;
 extern const struct request_api api_produce;
 extern const struct request_api api_remove_raft_voter;
 extern const struct request_api api_unregister_broker;
+extern const struct request_api api_unregister_controller;
 extern const struct request_api api_update_features;
 
 #endif

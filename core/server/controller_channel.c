@@ -43,6 +43,8 @@ struct controller_channel {
     uint32_t magic;                                                  // CHANNEL_MAGIC
     struct node_loop *loop;                                          // where everything happens
     struct log_sink *log;                                            // may be NULL
+    void (*found)(void *data, node_id active);                       // may be NULL
+    void *data;                                                      // its first argument
     char name[24];                                                   // for log lines
     char client_id[64];                                              // in request headers
     struct controller_endpoint known[CHANNEL_ENDPOINTS_MAX];         // places to ask
@@ -294,6 +296,8 @@ static void after_probe(struct controller_channel *ch, const struct controller_e
     ch->state = CH_READY;
     node_timer_stop(ch->loop, &ch->timer);
     send_all(ch);
+    if (ch->found && ch->state == CH_READY)
+        ch->found(ch->data, active->id);
 }
 
 static int take_answer(struct controller_channel *ch, int32_t correlation, struct slice frame)
@@ -459,6 +463,8 @@ struct controller_channel *controller_channel_open(const struct controller_chann
     ch->magic = CHANNEL_MAGIC;
     ch->loop = opts->loop;
     ch->log = opts->log;
+    ch->found = opts->found;
+    ch->data = opts->data;
     snprintf(ch->name, sizeof ch->name, "%s", opts->name);
     snprintf(ch->client_id, sizeof ch->client_id, "%s", opts->client_id);
     ch->active = -1;
@@ -506,6 +512,16 @@ void controller_channel_learn(struct controller_channel *ch, const struct contro
     }
     if (ch->known_count < CHANNEL_ENDPOINTS_MAX)
         ch->known[ch->known_count++] = *at;
+}
+
+void controller_channel_follow(struct controller_channel *ch, node_id active)
+{
+    if (ch->closing || ch->state != CH_READY || active < 0 || ch->active == active)
+        return;
+    log_info(ch->log, "channel", "another controller is active now", "channel=%s controller=%d", ch->name,
+             active);
+    ch->pause_ms = 0;
+    channel_lost(ch);
 }
 
 node_id controller_channel_active(const struct controller_channel *ch)

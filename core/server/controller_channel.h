@@ -63,6 +63,9 @@ struct controller_channel_opts {
     uint32_t connect_timeout_ms; // socket.connection.setup.timeout.ms
     uint32_t answer_timeout_ms;  // without any answer for this long, the controller is taken for gone
     uint32_t frame_bytes_max;    // longest answer
+    // The active controller was found (also when it is the same as before); may be NULL.
+    void (*found)(void *data, node_id active);
+    void *data; // its first argument
 };
 
 struct controller_channel *controller_channel_open(const struct controller_channel_opts *opts);
@@ -71,6 +74,9 @@ void controller_channel_send(struct controller_channel *ch, struct channel_reque
 void controller_channel_cancel(struct controller_channel *ch, struct channel_request *r);
 // What a Fetch answer or an image taught: where controller `id` listens (adds or replaces).
 void controller_channel_learn(struct controller_channel *ch, const struct controller_endpoint *at);
+// Somebody else has learnt that `active` is the active controller now: a line to another one is given up, and
+// what waits for an answer there is sent anew. A hung predecessor never closes its connections.
+void controller_channel_follow(struct controller_channel *ch, node_id active);
 // The active controller as last seen; -1 none.
 node_id controller_channel_active(const struct controller_channel *ch);
 // Calls `answer` of all that is queued with ERR_CANCELED, closes the connection; the channel is freed in a

@@ -73,6 +73,8 @@ struct controller_node_opts {
     uint32_t unclean_interval_ms; // how often leaderless partitions are looked at for unclean election
     // A newer committed image. On the controller loop; takes its own reference. May be NULL.
     void (*on_image)(void *data, struct image *image);
+    // Another leader is known (never -1). On the controller loop; may be NULL.
+    void (*on_leader)(void *data, node_id leader);
     // quorum_shutdown is done.
     void (*stopped)(void *data);
     void *data;

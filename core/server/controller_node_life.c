@@ -79,6 +79,8 @@ static void resign(struct controller_node *cn)
 static void leadership_hook(void *data, bool active, node_id leader, leader_epoch term)
 {
     struct controller_node *cn = data;
+    if (leader >= 0 && cn->opts.on_leader)
+        cn->opts.on_leader(cn->opts.data, leader);
     if (!active) {
         resign(cn);
         log_info(cn->opts.log, "controller", "leadership changed", "leader=%d epoch=%d", leader, term);

@@ -37,5 +37,6 @@ const struct request_api *const request_table[REQUEST_APIS_MAX] = {
     [KP_API_PRODUCE] = &api_produce,
     [KP_API_REMOVE_RAFT_VOTER] = &api_remove_raft_voter,
     [KP_API_UNREGISTER_BROKER] = &api_unregister_broker,
+    [KP_API_UNREGISTER_CONTROLLER] = &api_unregister_controller,
     [KP_API_UPDATE_FEATURES] = &api_update_features,
 };

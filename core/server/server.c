@@ -49,7 +49,7 @@ uint16_t server_listener_port(const struct server *s, const char *name)
 }
 
 struct controller_channel *server_open_channel(struct server *s, struct node_loop *loop, const char *name,
-                                               uint32_t answer_ms)
+                                               uint32_t answer_ms, void (*found)(void *data, node_id active))
 {
     char client[16];
     (void)snprintf(client, sizeof client, "%d", s->config->id);
@@ -61,7 +61,9 @@ struct controller_channel *server_open_channel(struct server *s, struct node_loo
                                         .bootstrap_count = s->places_count,
                                         .connect_timeout_ms = s->config->quorum_request_timeout_ms,
                                         .answer_timeout_ms = answer_ms,
-                                        .frame_bytes_max = ANSWER_FRAME_BYTES};
+                                        .frame_bytes_max = ANSWER_FRAME_BYTES,
+                                        .found = found,
+                                        .data = s};
     return controller_channel_open(&o);
 }
 

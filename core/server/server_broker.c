@@ -14,7 +14,6 @@
 #include "core/server/auto_topics.h"
 #include "core/server/replica_manager.h"
 
-#define ANSWER_MS 5000           // a silent controller is given up after this
 #define METADATA_FILES_MAX 16    // descriptors kept open for a metadata directory of its own
 #define REQUEST_TIMEOUT_MS 30000 // request.timeout.ms
 
@@ -87,6 +86,24 @@ const struct broker_ops *server_broker_ops(void)
     return &ops;
 }
 
+// ---- which controller ------------------------------------------------------------------------------------
+void server_broker_follow(struct server *s, node_id active)
+{
+    if (!s->lifecycle) // not started, or stopped
+        return;
+    atomic_store(&s->active_controller, active);
+    controller_channel_follow(s->heartbeats, active);
+    controller_channel_follow(s->forwards, active);
+    if (s->metadata)
+        controller_channel_follow(s->metadata, active);
+}
+
+// One line has found the active controller: those that wait for a hung predecessor go there too.
+static void on_found(void *data, node_id active)
+{
+    server_broker_follow(data, active);
+}
+
 // ---- images ---------------------------------------------------------------------------------------------
 static bool holds_own_registration(struct server *s, const struct image *image)
 {
@@ -139,7 +156,6 @@ void server_broker_image(struct server *s, struct image *newest)
     image_unref(from);
     if (first)
         broker_start(&s->broker);
-    atomic_store(&s->active_controller, controller_channel_active(s->heartbeats));
     broker_lifecycle_replayed(s->lifecycle, image_offset(image));
     if (hurry)
         broker_lifecycle_hurry(s->lifecycle);
@@ -197,7 +213,7 @@ static void start_follower(struct server *s)
         node_stop(s->node, "the metadata directory cannot be listed: %s", msg.text);
     if (s->metadata_dir_owned)
         log_dir_loaded(s->metadata_dir);
-    s->metadata = server_open_channel(s, s->broker_loop, "metadata", ANSWER_MS);
+    s->metadata = server_open_channel(s, s->broker_loop, "metadata", s->config->fetch_timeout_ms, on_found);
     struct metadata_follower_opts o = {.node = s->node,
                                        .loop = s->broker_loop,
                                        .log = s->log,
@@ -224,7 +240,6 @@ static void on_registered(void *data, broker_epoch epoch)
 {
     struct server *s = data;
     atomic_store(&s->broker.epoch, epoch);
-    atomic_store(&s->active_controller, controller_channel_active(s->heartbeats));
 }
 
 // Clients come in from here on: before, this broker could lead nothing and would show them an empty cluster.
@@ -295,8 +310,8 @@ static broker_epoch previous_epoch(struct server *s)
 void server_broker_start(struct server *s)
 {
     const struct server_config *c = s->config;
-    s->heartbeats = server_open_channel(s, s->broker_loop, "heartbeat", c->broker_session_ms / 2);
-    s->forwards = server_open_channel(s, s->broker_loop, "forward", REQUEST_TIMEOUT_MS);
+    s->heartbeats = server_open_channel(s, s->broker_loop, "heartbeat", c->broker_session_ms / 2, on_found);
+    s->forwards = server_open_channel(s, s->broker_loop, "forward", REQUEST_TIMEOUT_MS, on_found);
     s->forwarder = forwarder_create(s->broker_loop, s->forwards, REQUEST_TIMEOUT_MS);
     s->producer_ids = producer_ids_create(&s->broker, s->broker_loop, s->forwards);
     s->dirs = dir_assignments_create(&s->broker, s->broker_loop, s->forwards);

@@ -48,6 +48,24 @@ static void on_image(void *data, struct image *image)
     }
 }
 
+// The broker half's lines follow at once, instead of waiting for a hung predecessor.
+static void leader_task(struct node_task *t)
+{
+    struct server *s = (struct server *)(void *)((char *)t - offsetof(struct server, leader_task));
+    atomic_store(&s->leader_posted, false);
+    server_broker_follow(s, atomic_load(&s->leader));
+}
+
+static void on_leader(void *data, node_id leader)
+{
+    struct server *s = data;
+    if (s->registrations)
+        controller_channel_follow(s->registrations, leader);
+    atomic_store(&s->leader, leader);
+    if (s->broker_loop && !atomic_exchange(&s->leader_posted, true))
+        node_loop_post(s->broker_loop, &s->leader_task);
+}
+
 // ---- the end --------------------------------------------------------------------------------------------
 // Connections live until the loops end: what still comes in on them finds no controller and is refused.
 static void on_stopped(void *data)
@@ -102,7 +120,7 @@ static struct quorum_voter *static_voters(struct server *s)
 
 static void register_controller(struct server *s)
 {
-    s->registrations = server_open_channel(s, s->controller_loop, "registration", ANSWER_MS);
+    s->registrations = server_open_channel(s, s->controller_loop, "registration", ANSWER_MS, NULL);
     struct controller_registration_opts o = {.node = s->node,
                                              .loop = s->controller_loop,
                                              .log = s->log,
@@ -115,6 +133,7 @@ static void register_controller(struct server *s)
 void server_controller_start(struct server *s)
 {
     s->mail_task.run = mail_task;
+    s->leader_task.run = leader_task;
     const struct server_config *c = s->config;
     struct errmsg msg = {.text = ""};
     char *dir = path_join(c->metadata_log_dir, "__cluster_metadata-0");
@@ -152,6 +171,7 @@ void server_controller_start(struct server *s)
                                          c->auto_rebalance ? c->rebalance_check_seconds * 1000 : 0,
                                      .unclean_interval_ms = UNCLEAN_INTERVAL_MS,
                                      .on_image = on_image,
+                                     .on_leader = on_leader,
                                      .stopped = on_stopped,
                                      .data = s};
     int err = controller_node_create(&o, &s->controller, &msg);

@@ -83,6 +83,10 @@ struct server {
     struct node_task mail_task; // to the broker loop
     atomic_bool mail_posted;    // it is under way
 
+    struct node_task leader_task; // another leader: to the broker loop
+    atomic_bool leader_posted;    // it is under way
+    _Atomic node_id leader;       // whom it tells of
+
     // controller half
     struct controller_opts controller_opts;           // decider's
     struct config_validator *validator;               // of config changes
@@ -104,9 +108,11 @@ void server_broker_start(struct server *s);
 void server_broker_stop(struct server *s); // then server_controller_stop or `stopped`
 void server_controller_start(struct server *s);
 void server_controller_stop(struct server *s);                   // then `stopped`
+void server_broker_follow(struct server *s, node_id active);     // on the broker loop
 void server_broker_image(struct server *s, struct image *image); // on the broker loop
 const struct broker_ops *server_broker_ops(void);
+// `found`: see controller_channel.h; its data is the server.
 struct controller_channel *server_open_channel(struct server *s, struct node_loop *loop, const char *name,
-                                               uint32_t answer_ms);
+                                               uint32_t answer_ms, void (*found)(void *data, node_id active));
 
 #endif
