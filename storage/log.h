@@ -97,9 +97,9 @@ int plog_close(struct partition_log *log, struct errmsg *msg);
 void plog_drop(
     struct partition_log *log); // gives all memory back without touching the disk (offline directory, tests)
 
-// Removes the topic partition: renames its directory to TOPIC-N.UUID-delete and frees the log. `uuid_text` is
-// 32 hex digits that the caller drew at random. The directory is then removed by log_dir_remove_doomed (after
-// file.delete.delay.ms). Slow.
+// No flush of the log may be under way. Removes the topic partition: renames its directory to
+// TOPIC-N.UUID-delete and frees the log. `uuid_text` is 32 hex digits that the caller drew at random. The
+// directory is then removed by log_dir_remove_doomed (after file.delete.delay.ms). Slow.
 int plog_delete(struct partition_log *log, const char *uuid_text, struct errmsg *msg);
 // The same with the suffix -stray: not in the metadata; kept, never removed by us.
 int plog_set_stray(struct partition_log *log, const char *uuid_text, struct errmsg *msg);

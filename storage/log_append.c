@@ -247,6 +247,8 @@ int plog_append(struct partition_log *log, const struct slice *batches, unsigned
         return rc;
     log_offset before = plog__load(&log->end);
     struct log_loaded *l = log->loaded;
+    if (flags & PLOG_NO_PRODUCERS)
+        log->no_producers = true;
     if (l->count == 0) {
         // The first segment is named by the first offset, which may be above the end (a follower of a trimmed
         // log).

@@ -156,6 +156,9 @@ int plog_open(struct log_dir *dir, const struct plog_open_args *args, struct par
         plog__store(&log->watermark, hw < plog__load(&log->end) ? hw : plog__load(&log->end));
     }
     report->end_offset = plog__load(&log->end);
+    if (rc == ERR_IO && !log_dir_is_offline(dir))
+        log_dir_offline(dir, "cannot open %s-%d: %s", args->topic, (int)args->partition,
+                        msg ? msg->text : err_text(rc));
     if (rc) {
         log_free(log);
         return rc;

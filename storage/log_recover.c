@@ -476,5 +476,7 @@ int plog__load_files(struct partition_log *log, bool clean, log_offset intact_be
     drop_stray_snapshots(log);
     if (!clean)
         log->changed = true;
+    if (plog__load(&log->recovery) < end)
+        l->unflushed_since = 0; // since before this start: due as soon as flush.ms is looked at
     return 0;
 }

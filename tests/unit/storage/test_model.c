@@ -202,6 +202,59 @@ static void any_one_call_may_find_the_disk_full_and_the_log_goes_on(void **state
     fail_each(ERR_NOSPACE, true, false);
 }
 
+// Recovery itself may be stopped by any failing call, or by the next crash, and is begun again.
+static bool fail_recovery(enum vfs_call kind, uint64_t n, uint64_t seed)
+{
+    struct model m;
+    struct errmsg msg = {""};
+    current = seed;
+    model_init(&m, 78 + seed % 7);
+    m.flush_each = true;
+    plog_drop(m.log);
+    m.store.config.flush_messages = 1;
+    m.log = store_create(&m.store, "model");
+    assert_int_equal(life(&m, &msg), 0);
+    m.flush_each = false; // what is torn by the crash must not be in the acknowledged part
+    m.store.config.flush_messages = INT64_MAX;
+    struct log_config *lazy = log_config_new(&m.store.config);
+    plog_set_config(m.log, lazy);
+    log_config_unref(lazy);
+    for (int i = 0; i < 9; i++)
+        assert_int_equal(model_append(&m, &msg), 0);
+    plog_drop(m.log);
+    store_drop_dir(&m.store);
+    vfs_faulty_crash(m.store.disk, seed);
+    uint64_t before = vfs_faulty_failed(m.store.disk);
+    vfs_faulty_fail(m.store.disk, kind, n, n & 1 ? ERR_IO : ERR_NOSPACE, false, true);
+    if (store_try_open_dir(&m.store, &msg) == 0) {
+        if (store_try_reopen(&m.store, "model", false, NULL, &m.log, &msg) == 0)
+            plog_drop(m.log);
+        store_drop_dir(&m.store);
+    }
+    bool failed = vfs_faulty_failed(m.store.disk) > before;
+    vfs_faulty_heal(m.store.disk);
+    vfs_faulty_crash(m.store.disk, seed + 1000);
+    store_open_dir(&m.store);
+    m.log = store_create(&m.store, "nothing"); // the restart drops one
+    model_restart_crashed(&m, seed + 2000);
+    assert_int_equal(model_append(&m, &msg), 0);
+    model_check(&m);
+    model_fini(&m);
+    return failed;
+}
+
+static void recovery_may_fail_at_any_call_and_is_done_again(void **state)
+{
+    static const enum vfs_call kinds[] = {VFS_CALL_ANY,   VFS_CALL_READ,     VFS_CALL_OPEN, VFS_CALL_STAT,
+                                          VFS_CALL_LIST,  VFS_CALL_TRUNCATE, VFS_CALL_SYNC, VFS_CALL_SYNC_DIR,
+                                          VFS_CALL_WRITE, VFS_CALL_RENAME};
+    unsigned failures = 0;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        for (uint64_t n = 1; n < 30; n++)
+            failures += fail_recovery(kinds[k], n, n * 31 + k);
+    assert_true(failures > 60);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--long") == 0) {
@@ -218,6 +271,7 @@ int main(int argc, char **argv)
                                   say_seed),
         cmocka_unit_test_teardown(any_one_call_may_fail_before_a_crash_of_the_machine, say_seed),
         cmocka_unit_test_teardown(any_one_call_may_find_the_disk_full_and_the_log_goes_on, say_seed),
+        cmocka_unit_test_teardown(recovery_may_fail_at_any_call_and_is_done_again, say_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
