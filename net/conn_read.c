@@ -3,8 +3,9 @@
 //
 // The loop has one receive buffer; each receive of a turn takes the next part of it, and whole frames are
 // delivered where they lie. What remains of a frame moves to a chunk of the connection's own, of the frame's
-// size, and the rest is then received straight into that; between big frames little is received at a time, so
-// that little is copied. A paused connection keeps its undelivered bytes in such a chunk, too. An idle
+// size (a small one until the first bytes of the frame are there: a length alone costs nothing), and the rest
+// is then received straight into that; between big frames little is received at a time, so that little is
+// copied. A paused connection keeps its undelivered bytes in such a chunk, too. An idle
 // connection holds nothing.
 //
 // Memory: what connections have received of unfinished frames is counted in node.frame_bytes. When the budget
@@ -205,6 +206,8 @@ static size_t room_wanted(struct node_conn *c, const uint8_t *data, size_t len)
     uint32_t length = bytes_load_be32(data);
     if (length <= c->limits.frame_bytes_max && length <= INT32_MAX && (size_t)length + LENGTH_BYTES > want)
         want = (size_t)length + LENGTH_BYTES;
+    if (len < NET_FIRST_BYTES && want > NET_FIRST_BYTES)
+        want = NET_FIRST_BYTES;
     return want;
 }
 
@@ -264,11 +267,14 @@ static size_t feed_own(struct node_conn *c, const uint8_t *data, size_t len)
         MUST(n > 0);
         if (n > len - at)
             n = len - at;
-        if (n > c->in->cap - c->in_end) {
+        size_t fits = c->in->cap - c->in_end;
+        if (fits == 0) {
             parse_own(c); // makes room
-            MUST(c->state != CONN_OPEN || !c->in || n <= c->in->cap - c->in_end);
+            MUST(c->state != CONN_OPEN || !c->in || c->in_end < c->in->cap);
             continue;
         }
+        if (n > fits)
+            n = fits;
         memcpy(c->in->data + c->in_end, data + at, n);
         c->in_end += (uint32_t)n;
         at += n;

@@ -22,7 +22,10 @@
 #define NET_ACCEPT_MAX 64                    // connections accepted in one turn
 #define NET_CLOSE_FLUSH_MS 1000              // a closing connection's last bytes have this long
 #define NET_FRAME_MEMORY_MIN (64ull << 20)   // least budget for frames, on the smallest machine
-#define NET_CHARGE_STEP_BYTES (1u << 20)     // a great frame is counted by what has come, in advance by this
+#define NET_CHARGE_STEP_BYTES                                                                                \
+    (2u << 20)                             // a great frame is counted by what has come, in advance by this:
+                                           // its memory comes in huge pages
+#define NET_FIRST_BYTES ((16u << 10) - 64) // of a frame must be there before memory for all of it is taken
 #define NET_STALL_MS 2000         // under memory pressure a frame is given up after this long without a byte
 #define NET_SLOW_MS 60000         // ... and after this long in any case
 #define NET_PRESSURE_CHECK_MS 20  // how often connections that wait for memory are looked at
@@ -34,6 +37,7 @@
 #define NET_LOG_PERIOD_US 10000000ull // ... of this length
 
 _Static_assert(NET_RECV_BYTES_MAX <= NET_RECV_SHARED_BYTES, "one receive fits");
+_Static_assert(NET_FIRST_BYTES <= NET_RECV_BYTES_HEAD, "the first receive of a big frame is enough");
 _Static_assert(NET_RECV_BYTES_HEAD < NET_BIG_FRAME_BYTES, "little is copied between big frames");
 
 #endif

@@ -40,14 +40,16 @@ class Writer(threading.Thread):
 
 def read_all(address, topic, starts):
     """{number: (partition, offset)} of every record from the given offsets on; each number once."""
-    c = Consumer({'bootstrap.servers': address, 'group.id': 'unused', 'enable.partition.eof': True, 'enable.auto.commit': False})
+    c = Consumer({'bootstrap.servers': address, 'group.id': 'unused', 'enable.partition.eof': True, 'enable.auto.commit': False, 'fetch.wait.max.ms': 20,
+                  'auto.offset.reset': 'error', 'check.crcs': True})
     c.assign([TopicPartition(topic, p, o) for p, o in enumerate(starts)])
-    found, open_partitions, ends, idle = {}, set(range(len(starts))), list(starts), 0
+    found, open_partitions, ends = {}, set(range(len(starts))), list(starts)
+    last = time.monotonic()
     while open_partitions:
-        batch = c.consume(10000, timeout=0.2)
-        idle = 0 if batch else idle + 1
-        assert idle < 100, 'the consumer got nothing for 20 s'
+        batch = c.consume(10000, timeout=0.05)  # waits for that many or that long
+        assert batch or time.monotonic() < last + 20, 'the consumer got nothing for 20 s'
         for m in batch:
+            last = time.monotonic()
             if m.error():
                 assert m.error().code() == -191, m.error()
                 open_partitions.discard(m.partition())
