@@ -12,6 +12,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get('KRAFT_BUILD', os.path.join(TOP, 'build'))
 HOST = '127.0.0.1'
+SANITIZED = any(k in os.environ for k in ('ASAN_OPTIONS', 'TSAN_OPTIONS'))  # memory is then not measured
 
 
 def tool(name):
