@@ -11,13 +11,14 @@
 #define RAFT_INFLIGHT_ENTRIES 1024   // entries sent to a peer without an answer
 #define RAFT_PEER_QUEUE_BYTES_MAX                                                                            \
     (16u << 20) // bytes queued to one peer; what comes on top is dropped (the library repeats)
-#define RAFT_DIAL_TIMEOUT_MS 2000                // resolve and connect
-#define RAFT_HELLO_TIMEOUT_MS 5000               // a connection that has not shaken hands by then is closed
-#define RAFT_SNAPSHOT_RETRY_MS 30000             // pause after a snapshot that could not be written
-#define RAFT_DIAL_RETRY_MS_MIN 20                // pause before the second dial
-#define RAFT_DIAL_RETRY_MS_MAX 1000              // pauses double up to here
-#define RAFT_HELLO_BYTES_MAX 2048                // longest hand-shake frame
-#define RAFT_WHY_BYTES_MAX 512                   // longest reason in a refusal
+#define RAFT_DIAL_TIMEOUT_MS 2000    // resolve and connect
+#define RAFT_HELLO_TIMEOUT_MS 5000   // a connection that has not shaken hands by then is closed
+#define RAFT_SNAPSHOT_RETRY_MS 30000 // pause after a snapshot that could not be written
+#define RAFT_DIAL_RETRY_MS_MIN 20    // pause before the second dial
+#define RAFT_DIAL_RETRY_MS_MAX 1000  // pauses double up to here
+#define RAFT_DIAL_REFUSED_MS 15000 // pause after a refused hand-shake: somebody has to change a setting first
+#define RAFT_HELLO_BYTES_MAX 2048  // longest hand-shake frame
+#define RAFT_WHY_BYTES_MAX 512     // longest reason in a refusal
 #define RAFT_SNAPSHOT_CHUNK_BYTES_MAX (1u << 20) // largest chunk of a snapshot that is served at once
 #define RAFT_SNAPSHOT_CHUNK_BYTES_MIN 4096       // smallest chunk that is worth a round trip
 #define RAFT_CATCH_UP_ROUND_MS (10u * 60 * 1000) // a new voter may need this long for one snapshot

@@ -149,6 +149,7 @@ void quorum__leave(struct quorum *q)
     check_leadership(q);
     quorum__proposals_settle(q);
     quorum__change_settle(q);
+    quorum__timeout_now_settle(q);
     advance_high_watermark(q);
     if (q->voters_changed) {
         transport_update(q);

@@ -178,6 +178,7 @@ struct quorum {
     mono_us heard_leader_at;       // last AppendEntries
     raft_term heard_term;          // its term: the library remembers a leader over a vote for another one
     struct raft_transfer transfer; // memory of it
+    raft_id timeout_now_to;        // transferee that is told to stand once it has everything; 0: none
     struct node_timer takeover_timer;
     raft_term takeover_term; // term in which the leader's process died
     raft_id takeover_leader; // that leader
@@ -239,7 +240,8 @@ void quorum__note_space(struct quorum *q);
 // ---- raft_io.c, raft_fsm.c ----
 void quorum__io_init(struct quorum *q);
 void quorum__fsm_init(struct quorum *q);
-void quorum__image_catch_up(struct quorum *q); // ends the builder: quorum.image is that of last_applied
+void quorum__timeout_now_settle(struct quorum *q); // after each bracket
+void quorum__image_catch_up(struct quorum *q);     // ends the builder: quorum.image is that of last_applied
 int quorum__load(struct quorum *q, struct errmsg *msg); // quorum_load.c: reads the directory
 
 // ---- raft_receive.c: frames of a link that shook hands; non-zero closes it ----

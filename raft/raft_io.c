@@ -250,6 +250,35 @@ static void send_small(struct quorum *q, struct peer *p, const struct raft_messa
     (void)transport_send(p, &frame);
 }
 
+// The library tells the transferee to stand at its first answer, whatever that acknowledges; one that has not
+// yet stored everything ignores it, and nothing could be proposed until the transfer times out. So it is told
+// when it has everything.
+static bool has_everything(struct quorum *q, raft_id id)
+{
+    raft_index match = 0;
+    return raft_match_index(&q->raft, id, &match) == 0 && match == raft_last_index(&q->raft);
+}
+
+void quorum__timeout_now_settle(struct quorum *q)
+{
+    raft_id id = q->timeout_now_to;
+    if (id == 0)
+        return;
+    if (q->raft.state != RAFT_LEADER || raft_transferee(&q->raft) != id) {
+        q->timeout_now_to = 0;
+        return;
+    }
+    struct peer *p = transport_peer(q, id);
+    if (!p || !has_everything(q, id))
+        return;
+    struct raft_message m = {.type = RAFT_TIMEOUT_NOW};
+    m.timeout_now.term = q->raft.current_term;
+    m.timeout_now.last_log_index = raft_last_index(&q->raft);
+    m.timeout_now.last_log_term = (raft_term)mlog_last_epoch(q->log_store);
+    q->timeout_now_to = 0;
+    send_small(q, p, &m);
+}
+
 static int io_send(struct raft_io *io, struct raft_io_send *req, const struct raft_message *m,
                    raft_io_send_cb cb)
 {
@@ -260,6 +289,8 @@ static int io_send(struct raft_io *io, struct raft_io_send *req, const struct ra
             send_append(q, p, &m->append_entries);
         else if (m->type == RAFT_INSTALL_SNAPSHOT)
             send_install(q, p, &m->install_snapshot);
+        else if (m->type == RAFT_TIMEOUT_NOW && !has_everything(q, p->id))
+            q->timeout_now_to = p->id;
         else
             send_small(q, p, m);
     }

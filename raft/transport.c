@@ -32,6 +32,14 @@ static void retry_fire(struct node_timer *t)
     dial(LIST_ENTRY(t, struct peer, retry));
 }
 
+static void retry_later(struct peer *p)
+{
+    p->retry_ms = p->retry_ms ? p->retry_ms * 2 : RAFT_DIAL_RETRY_MS_MIN;
+    if (p->retry_ms > RAFT_DIAL_RETRY_MS_MAX)
+        p->retry_ms = RAFT_DIAL_RETRY_MS_MAX;
+    node_timer_start(p->q->opts.loop, &p->retry, p->retry_ms);
+}
+
 static struct peer *peer_get(struct quorum *q, raft_id id)
 {
     struct peer *p = transport_peer(q, id);
@@ -78,6 +86,12 @@ void transport_update(struct quorum *q)
             p->endpoint = s->voter.endpoints[0];
         if (!p->out && !p->dialing && !node_timer_running(&p->retry))
             dial(p);
+    }
+    LIST_FOR_EACH(it, &q->transport.peers)
+    {
+        struct peer *p = LIST_ENTRY(it, struct peer, node);
+        if (!p->member && p->out)
+            transport_close_link(p->out); // it may still reach us by its own
     }
 }
 
@@ -134,7 +148,7 @@ static void link_closed(struct node_conn *c, int reason)
     struct link *l = node_conn_data(c);
     struct quorum *q = l->q;
     struct peer *p = l->peer;
-    bool was_ready = l->ready;
+    bool was_ready = l->ready, refused = l->refused;
     list_remove(&l->node);
     node_timer_stop(q->opts.loop, &l->hello);
     quorum__fetch_link_lost(q, l);
@@ -150,9 +164,9 @@ static void link_closed(struct node_conn *c, int reason)
             if (p->member && !q->transport.closed)
                 dial(p);
         } else if (p->member && !q->transport.closed) {
-            p->retry_ms = p->retry_ms ? p->retry_ms * 2 : RAFT_DIAL_RETRY_MS_MIN;
-            p->retry_ms = p->retry_ms > RAFT_DIAL_RETRY_MS_MAX ? RAFT_DIAL_RETRY_MS_MAX : p->retry_ms;
-            node_timer_start(q->opts.loop, &p->retry, p->retry_ms);
+            retry_later(p);
+            if (refused)
+                node_timer_start(q->opts.loop, &p->retry, RAFT_DIAL_REFUSED_MS);
         }
     }
     mem_free(l);
@@ -255,6 +269,7 @@ static int handle_refused(struct link *l, struct slice body)
         return ERR_MALFORMED;
     if (r.reason == REFUSE_DIRECTORY && !q->dynamic)
         node_stop(q->opts.node, "a voter of the quorum refused this one: %s", r.words);
+    l->refused = true;
     log_warn(q->log, "raft", "refused by a member", "node=%d why=\"%s\"",
              l->peer ? (int)l->peer->node_id : -1, r.words);
     transport_close_link(l);
@@ -299,14 +314,6 @@ static const struct node_conn_ops link_ops = {.frame = link_frame, .closed = lin
 
 // ---- dialling
 // --------------------------------------------------------------------------------------------------
-static void retry_later(struct peer *p)
-{
-    p->retry_ms = p->retry_ms ? p->retry_ms * 2 : RAFT_DIAL_RETRY_MS_MIN;
-    if (p->retry_ms > RAFT_DIAL_RETRY_MS_MAX)
-        p->retry_ms = RAFT_DIAL_RETRY_MS_MAX;
-    node_timer_start(p->q->opts.loop, &p->retry, p->retry_ms);
-}
-
 static void dial_done(struct node_conn *c, int err, void *data)
 {
     struct peer *p = data;

@@ -25,6 +25,7 @@ struct link {
     bool outgoing;           // we dialled
     bool ready;              // hand-shake done
     bool closing;            // node_conn_close was called
+    bool refused;            // the other end refused us: no hurry to come again
     struct node_timer hello; // closes it when the hand-shake does not come
 };
 struct peer {

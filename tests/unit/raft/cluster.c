@@ -139,6 +139,8 @@ static void on_leadership(void *data, bool active, node_id leader, leader_epoch 
         if (c->leader_of_term[term] != 0 && c->leader_of_term[term] != (int)s->number + 1)
             fail_msg("two leaders in term %d", (int)term);
         c->leader_of_term[term] = (int)s->number + 1;
+        if (s->image_end < mlog_end_of_index(s->q->log_store, s->q->barrier_index))
+            fail_msg("server %u: active before the image of its own barrier", s->number);
         assert_int_equal(leader, s->number);
     }
 }
@@ -233,6 +235,7 @@ static void start_inside(void *data)
         .segment_bytes = c->opts.segment_bytes,
         .trailing_bytes = c->opts.trailing_bytes,
         .append_bytes = c->opts.append_bytes,
+        .log = &c->log,
         .hooks = {.data = s, .on_image = on_image, .on_leadership = on_leadership, .stopped = on_stopped}};
     o.endpoint = cluster_voter(c, s->number).endpoints[0];
     s->create_err = quorum_create(&o, &s->q, &s->why);
@@ -310,12 +313,23 @@ void cluster_stop(struct cluster *c, unsigned i)
 
 // ---- life
 // ------------------------------------------------------------------------------------------------------
+static void write_log(struct log_sink *sink, const struct log_line *line)
+{
+    struct cluster *c = LIST_ENTRY(sink, struct cluster, log);
+    if (c->loud)
+        printf("%8.3f   %s %s\n", (double)world_now(c->w) / 1e6, line->message, line->fields);
+    if (strstr(line->message, "malformed message"))
+        fail_msg("a message of a member is called malformed: %s", line->fields);
+}
+
 struct cluster *cluster_new(uint64_t seed, const struct cluster_opts *o)
 {
     struct cluster *c = calloc(1, sizeof *c);
     c->w = world_new(seed);
     c->opts = *o;
     c->count = o->servers > o->voters ? o->servers : o->voters;
+    c->log.write = write_log;
+    atomic_init(&c->log.level, LOG_LEVEL_INFO);
     c->loud = getenv("KRAFT_TEST_LOUD") != NULL;
     for (unsigned i = 0; i < c->count; i++) {
         char name[16];

@@ -3,6 +3,7 @@
 #ifndef KRAFT_TEST_RAFT_CLUSTER_H
 #define KRAFT_TEST_RAFT_CLUSTER_H
 
+#include "core/base/logline.h"
 #include "core/base/uuid.h"
 #include "raft/format.h"
 #include "raft/quorum.h"
@@ -74,8 +75,9 @@ struct cluster {
     unsigned changes_done;              // answers of membership changes
     int change_err;                     // of the last one
     char change_why[256];
-    bool stops_allowed; // a server may stop itself (failing disks): it counts as crashed then
-    bool loud;          // print what happens
+    bool stops_allowed;  // a server may stop itself (failing disks): it counts as crashed then
+    struct log_sink log; // fails the test when a member finds a message of another one malformed
+    bool loud;           // print what happens
 };
 
 struct cluster *cluster_new(uint64_t seed, const struct cluster_opts *o);

@@ -222,6 +222,37 @@ static void the_voters_of_a_static_quorum_do_not_change(void **state)
     cluster_free(c);
 }
 
+static void transfer_inside(void *data)
+{
+    (void)quorum_transfer_leadership(data, -1);
+}
+
+static void leadership_is_handed_over_under_load(void **state)
+{
+    (void)state;
+    struct cluster *c = cluster_new(14, &(struct cluster_opts){.voters = 3, .dynamic = true});
+    unsigned changes = 0;
+    int last = -1;
+    cluster_start_all(c);
+    for (int i = 0; i < 200; i++) {
+        assert_true(cluster_wait_active(c, 10000));
+        unsigned leader = (unsigned)cluster_active(c);
+        changes += (int)leader != last;
+        last = (int)leader;
+        for (int k = 0; k < 5; k++)
+            (void)cluster_propose(c);
+        cluster_run(c, world_between(c->w, 0, 10));
+        (void)world_call(world_host_node(c->servers[leader].host), transfer_inside, c->servers[leader].q);
+        for (int k = 0; k < 5; k++)
+            (void)cluster_propose(c);
+        cluster_run(c, world_between(c->w, 10, 60));
+    }
+    assert_in_range(changes, 195, 200);
+    cluster_settle(c, 10000);
+    assert_int_equal(c->acked_count + c->unknown, c->proposed - c->failed);
+    cluster_free(c);
+}
+
 static void noop_inside(void *data)
 {
     (void)quorum_propose_noop(data);
@@ -274,6 +305,7 @@ int main(void)
         cmocka_unit_test(the_active_controller_is_not_removed_but_hands_over),
         cmocka_unit_test(the_last_voter_is_not_removed),
         cmocka_unit_test(the_voters_of_a_static_quorum_do_not_change),
+        cmocka_unit_test(leadership_is_handed_over_under_load),
         cmocka_unit_test(an_idle_quorum_does_not_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
