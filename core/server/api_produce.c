@@ -25,6 +25,7 @@
 #define ZSTD_FROM 7       // version that may carry zstd
 #define ERRORS_FROM 8     // version with record errors and messages
 
+typedef struct kp_produce_response_topic_produce_response topic_answer;
 typedef struct kp_produce_response_partition_produce_response partition_answer;
 
 // One partition of the request.
@@ -48,9 +49,18 @@ struct produce_op {
     bool flush_pending;             // after the high watermark some parts wait for the disk
     bool ended;                     // answered by timeout while `waiter` was pushed: freed when it is run
     struct node_timer timer;        // of acks=all
-    struct kp_produce_response out; // the answer
+    struct kp_produce_response out; // the answer; zeros are its defaults
     struct leader_hints hints;      // leaders to name in it
 };
+
+// The schema's defaults, without the codec's walk over the fields: there is one for every batch.
+static partition_answer new_answer(partition_id index)
+{
+    return (partition_answer){.index = index,
+                              .log_append_time_ms = -1,
+                              .log_start_offset = -1,
+                              .current_leader = {.leader_id = -1, .leader_epoch = -1}};
+}
 
 static void refuse(partition_answer *a, int16_t error)
 {
@@ -403,16 +413,13 @@ static void take_topic(struct produce_op *op, const struct kp_produce_request_to
     struct uuid id = t != NULL ? topic_id(t) : UUID_ZERO;
     // An id that is not known reveals nothing: UNKNOWN_TOPIC_ID to everybody.
     int16_t refused = by_id && t == NULL ? KE_NONE : check_topic(rq, by_id ? topic_name(t) : in->name);
-    kp_produce_response_topic_produce_response_init(to);
-    to->name = in->name;
-    to->topic_id = in->topic_id;
+    *to = (topic_answer){.name = in->name, .topic_id = in->topic_id};
     to->partition_responses_count = in->partition_data_count;
     to->partition_responses =
         arena_alloc(&rq->arena, (size_t)in->partition_data_count * sizeof *to->partition_responses);
     for (int32_t i = 0; i < in->partition_data_count; i++) {
         partition_answer *a = &to->partition_responses[i];
-        kp_produce_response_partition_produce_response_init(a);
-        a->index = in->partition_data[i].index;
+        *a = new_answer(in->partition_data[i].index);
         struct slice records = in->partition_data[i].records.bytes;
         if (refused != KE_NONE) {
             refuse(a, refused);
@@ -474,7 +481,6 @@ static void handle(struct request *rq)
     op->waiter.wake = wake;
     op->plane.appended = appended;
     op->parts = arena_zalloc(&rq->arena, (size_t)parts * sizeof *op->parts);
-    kp_produce_response_init(&op->out);
     op->out.responses_count = in->topic_data_count;
     op->out.responses = arena_alloc(&rq->arena, (size_t)in->topic_data_count * sizeof *op->out.responses);
     if (in->acks < -1 || in->acks > 1) {

@@ -158,11 +158,15 @@ static void turn_end(struct node_hook *h)
     if (atomic_load_explicit(&d->woken, memory_order_relaxed) != NULL) {
         run_woken(d);
     }
+    d->wall = 0;
 }
 
 time_ms data_plane_wall(struct data_plane *d)
 {
-    return node_wall(d->loop->broker->node);
+    if (d->wall == 0) {
+        d->wall = node_wall(d->loop->broker->node);
+    }
+    return d->wall;
 }
 
 struct data_plane *data_plane_create(struct broker_loop *loop)

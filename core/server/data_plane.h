@@ -31,6 +31,7 @@ struct append_op {
 struct data_plane {
     struct broker_loop *loop;               // whose
     struct node_hook turn_end;              // flushes
+    time_ms wall;                           // wall clock of this turn; 0 not asked yet
     struct append_run *runs;                // partitions with batches in this turn; kept for reuse
     unsigned runs_count, runs_cap;          // used, room
     uint32_t buckets[RUN_BUCKETS];          // first run + 1 of each bucket; 0 none
@@ -54,6 +55,6 @@ void data_plane_append(struct data_plane *d, struct partition *p, struct append_
 void data_plane_add_op(struct data_plane *d, struct append_op *op);
 // Writes all runs now. On the loop.
 void data_plane_flush(struct data_plane *d);
-time_ms data_plane_wall(struct data_plane *d); // wall clock
+time_ms data_plane_wall(struct data_plane *d); // wall clock of this turn
 
 #endif

@@ -144,7 +144,6 @@ struct request {
 #define REQUEST_DECODE(rq, message)                                                                          \
     ({                                                                                                       \
         struct kp_##message *message_in = arena_alloc(&(rq)->arena, sizeof *message_in);                     \
-        kp_##message##_init(message_in);                                                                     \
         request_decoded((rq), kp_##message##_decode(message_in, &(rq)->reader, (rq)->version)) ? message_in  \
                                                                                                : NULL;       \
     })
