@@ -341,9 +341,23 @@ struct cluster *cluster_new(uint64_t seed, const struct cluster_opts *o)
     return c;
 }
 
+struct attempt {
+    struct attempt *next; // of all; freed with the cluster, since a node that dies answers nothing
+    struct cluster *c;
+    struct server *s;
+    unsigned id;
+    size_t bytes;
+    int err;
+    log_offset expected;
+};
+
 void cluster_free(struct cluster *c)
 {
     world_free(c->w);
+    for (struct attempt *a = c->attempts, *next; a; a = next) {
+        next = a->next;
+        free(a);
+    }
     free(c->acked);
     free(c->batches);
     free(c->images);
@@ -399,14 +413,6 @@ bool cluster_wait_active(struct cluster *c, uint64_t ms)
 
 // ---- proposals
 // -------------------------------------------------------------------------------------------------
-struct attempt {
-    struct cluster *c;
-    struct server *s;
-    unsigned id;
-    size_t bytes;
-    int err;
-    log_offset expected;
-};
 
 static void proposal_name(unsigned id, char *resource, char *key, size_t size)
 {
@@ -430,7 +436,6 @@ static void answered(void *data, int err, log_offset base)
         assert_int_equal(err, ERR_CANCELED);
         c->unknown++;
     }
-    free(a);
 }
 
 static void propose_inside(void *data)
@@ -463,13 +468,13 @@ int cluster_propose_bytes(struct cluster *c, size_t bytes)
         return ERR_NOTLEADER;
     struct server *s = &c->servers[leader];
     struct attempt *a = calloc(1, sizeof *a);
-    *a = (struct attempt){c, s, c->proposed++, bytes, 0, 0};
+    *a = (struct attempt){c->attempts, c, s, c->proposed++, bytes, 0, 0};
+    c->attempts = a;
     c->bytes_proposed += bytes;
     (void)world_call(world_host_node(s->host), propose_inside, a);
     int err = a->err;
     if (err) {
         c->failed++;
-        free(a);
     }
     return err;
 }

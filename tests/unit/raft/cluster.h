@@ -71,6 +71,7 @@ struct cluster {
     struct seen_image *images;
     size_t images_count, images_cap;
     unsigned proposed, failed, unknown; // counters
+    struct attempt *attempts;           // proposals ever made
     size_t bytes_proposed;              // large images are compared at some offsets only
     unsigned changes_done;              // answers of membership changes
     int change_err;                     // of the last one
