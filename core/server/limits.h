@@ -6,7 +6,9 @@
 #define REQUEST_ARENA_BYTES_MAX                                                                              \
     (256u << 20) // what decoding one request may take: frame copy and arrays of a full-size frame
 #define REQUEST_POOL_MAX 4096 // pooled requests of a loop: as many as wait in a busy one; the rest is freed
-#define REQUEST_PIPELINE_DEFAULT 1024 // unanswered requests of a connection where the listener does not say
+#define REQUEST_POOL_LARGE_MAX 16      // pooled requests that may keep a large arena
+#define REQUEST_ARENA_KEEP_BYTES 16384 // an arena above it is large
+#define REQUEST_PIPELINE_DEFAULT 1024  // unanswered requests of a connection where the listener does not say
 #define REQUEST_QUEUED_BYTES_MAX                                                                             \
     (64u << 20) // replies that the kernel has not taken: a client that does not read is paused above
 #define HOST_TEXT_BYTES 64 // an address as text, with scope, and NUL

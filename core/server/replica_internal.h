@@ -38,6 +38,7 @@ struct upkeep_job {
     uint64_t every_ms;                       // pause between two runs
     struct node_pool *pool;                  // where
     void (*work)(struct replica_manager *m); // what; on the pool
+    bool (*due)(struct replica_manager *m);  // is there anything to do? NULL: always. On the loop
     bool running;                            // on the pool now
 };
 enum upkeep {

@@ -150,12 +150,22 @@ static void flush_if_wanted(void *data, struct partition *p)
     }
 }
 
+// Without flush.ms only rolled segments are still to be synced, which is in no hurry.
+static bool flush_due(struct replica_manager *m)
+{
+    return atomic_exchange(&m->timed_flush, false) || ++m->flush_looks % IDLE_FLUSH_LOOKS == 0;
+}
+
+static bool removal_due(struct replica_manager *m)
+{
+    mutex_lock(&m->lock);
+    bool any = m->doomed != NULL;
+    mutex_unlock(&m->lock);
+    return any;
+}
+
 static void work_flush(struct replica_manager *m)
 {
-    // Without flush.ms only rolled segments are still to be synced, which is in no hurry.
-    if (!atomic_exchange(&m->timed_flush, false) && m->flush_looks++ % IDLE_FLUSH_LOOKS != 0) {
-        return;
-    }
     replica_manager_each(m, flush_if_wanted, m);
 }
 
@@ -184,6 +194,10 @@ static void upkeep_done(struct node_job *j)
 static void upkeep_due(struct node_timer *t)
 {
     struct upkeep_job *u = (struct upkeep_job *)(void *)((char *)t - offsetof(struct upkeep_job, timer));
+    if (u->due != NULL && !u->due(u->m)) {
+        node_timer_start(upkeep_loop(u->m), &u->timer, u->every_ms);
+        return;
+    }
     u->running = true;
     node_pool_run(u->pool, &u->job);
 }
@@ -195,15 +209,17 @@ void replica_manager_start_upkeep(struct replica_manager *m)
         int64_t every_ms;
         struct node_pool *pool;
         void (*work)(struct replica_manager *m);
+        bool (*due)(struct replica_manager *m);
     } kinds[UPKEEP_COUNT] = {
         [UPKEEP_HIGH_WATERMARKS] = {s->high_watermark_checkpoint_ms, m->broker->pool_short,
-                                    work_high_watermarks},
-        [UPKEEP_CHECKPOINTS] = {s->recovery_point_checkpoint_ms, m->broker->pool_short, work_checkpoints},
-        [UPKEEP_RETENTION] = {s->log_retention_check_ms, m->broker->pool_long, work_retention},
+                                    work_high_watermarks, NULL},
+        [UPKEEP_CHECKPOINTS] = {s->recovery_point_checkpoint_ms, m->broker->pool_short, work_checkpoints,
+                                NULL},
+        [UPKEEP_RETENTION] = {s->log_retention_check_ms, m->broker->pool_long, work_retention, NULL},
         [UPKEEP_FLUSH] = {s->flush_scheduler_ms > 0 && s->flush_scheduler_ms < 1000 ? s->flush_scheduler_ms
                                                                                     : 1000,
-                          m->broker->pool_short, work_flush},
-        [UPKEEP_REMOVAL] = {REMOVAL_EVERY_MS, m->broker->pool_long, remove_due},
+                          m->broker->pool_short, work_flush, flush_due},
+        [UPKEEP_REMOVAL] = {REMOVAL_EVERY_MS, m->broker->pool_long, remove_due, removal_due},
     };
     for (unsigned i = 0; i < UPKEEP_COUNT; i++) {
         struct upkeep_job *u = &m->upkeep[i];
@@ -211,6 +227,7 @@ void replica_manager_start_upkeep(struct replica_manager *m)
         u->every_ms = (uint64_t)(kinds[i].every_ms > 0 ? kinds[i].every_ms : 1);
         u->pool = kinds[i].pool;
         u->work = kinds[i].work;
+        u->due = kinds[i].due;
         u->job = (struct node_job){.work = run_upkeep, .done = upkeep_done, .loop = upkeep_loop(m)};
         u->timer.fire = upkeep_due;
         node_timer_start(upkeep_loop(m), &u->timer, u->every_ms);

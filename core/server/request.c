@@ -36,7 +36,13 @@ static void release(struct request *rq)
     MUST(rq->magic == REQUEST_MAGIC);
     struct request_loop *l = rq->loop;
     rq->magic = 0;
-    arena_reset(&rq->arena);
+    if (rq->arena.used > REQUEST_ARENA_KEEP_BYTES && l->free_count >= REQUEST_POOL_LARGE_MAX) {
+        arena_fini(&rq->arena); // the pool does not fill with memory of rare large requests
+        arena_init(&rq->arena);
+        rq->arena.limit = REQUEST_ARENA_BYTES_MAX;
+    } else {
+        arena_reset(&rq->arena);
+    }
     if (rq->reply.len > 0) {
         rope_clear(&rq->reply);
     }

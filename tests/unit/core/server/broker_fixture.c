@@ -24,8 +24,8 @@
 #define CLUSTER_ID "4L6g3nShT-eMCtK--X86sw"
 #define MINUTE_MS 60000
 
-static const struct uuid dir_id = {{9, 9, 9}};
-static const char *const dirs[] = {"/data"};
+static const struct uuid dir_ids[] = {{{9, 9, 9}}, {{8, 8, 8}}};
+static const char *const dirs[] = {"/data", "/more"};
 
 // ---- the image ------------------------------------------------------------------------------------------
 
@@ -91,6 +91,11 @@ static const struct image *make_image(const struct image *from)
     add_topic(&list, "small", 4, 1, &mine);
     add_config(&list, "flushed", "flush.messages", "1");
     add_config(&list, "small", "max.message.bytes", "200");
+    add_topic(&list, "short", 5, 1, &mine);
+    add_config(&list, "short", "segment.bytes", "1048576");
+    add_config(&list, "short", "retention.ms", "60000");
+    add_config(&list, "short", "segment.ms", "30000");
+    add_config(&list, "short", "message.timestamp.type", "LogAppendTime");
     struct image_builder *b = image_builder_create(from);
     for (uint32_t i = 0; i < list.count; i++) {
         struct errmsg msg = {""};
@@ -129,8 +134,8 @@ static void start_broker(void *data)
     f->broker.settings = (struct broker_settings){.id = 1,
                                                   .cluster_id = CLUSTER_ID,
                                                   .log_dirs = dirs,
-                                                  .log_dir_ids = &dir_id,
-                                                  .log_dirs_count = 1,
+                                                  .log_dir_ids = dir_ids,
+                                                  .log_dirs_count = f->dirs_count,
                                                   .auto_create_topics = true,
                                                   .num_partitions = 1,
                                                   .default_replication_factor = 1,
@@ -213,7 +218,12 @@ static void stop_broker(struct fixture *f, bool clean)
 
 void fixture_start(struct fixture *f, uint64_t seed)
 {
-    *f = (struct fixture){.next_producer_id = 1000};
+    fixture_start_with(f, seed, 1);
+}
+
+void fixture_start_with(struct fixture *f, uint64_t seed, unsigned dirs_count)
+{
+    *f = (struct fixture){.next_producer_id = 1000, .dirs_count = dirs_count};
     f->world = world_new(seed);
     f->host = world_host_new(f->world, "broker");
     f->client_host = world_host_new(f->world, "client");

@@ -27,24 +27,27 @@ struct client {
 };
 
 struct fixture {
-    struct world *world;              // time, network, disks
-    struct world_host *host;          // of the broker
-    struct world_host *client_host;   // of the clients
-    struct broker broker;             // under test
-    struct request_listener listener; // its listener
-    struct request_loop *loops[1];    // its request loop
-    struct node_listener *listening;  // its port
-    const struct image *image; // what was published last; one reference
+    struct world *world;                 // time, network, disks
+    struct world_host *host;             // of the broker
+    struct world_host *client_host;      // of the clients
+    struct broker broker;                // under test
+    struct request_listener listener;    // its listener
+    struct request_loop *loops[1];       // its request loop
+    struct node_listener *listening;     // its port
+    const struct image *image;           // what was published last; one reference
     void (*fill)(struct record_list *l); // of the change under way
-    struct arena arena;               // decoded replies; lives until fixture_stop
-    struct broker_ops ops;            // actions that the broker asks for
-    int64_t next_producer_id;         // what ops hands out
-    bool disk_failed;                 // the test broke the disk: a clean stop may fail
-    unsigned created_topics;          // topics that auto creation was asked for
-    struct client clients[4];         // connections
+    struct arena arena;                  // decoded replies; lives until fixture_stop
+    struct broker_ops ops;               // actions that the broker asks for
+    int64_t next_producer_id;            // what ops hands out
+    unsigned dirs_count;                 // log directories
+    bool disk_failed;                    // the test broke the disk: a clean stop may fail
+    unsigned created_topics;             // topics that auto creation was asked for
+    struct client clients[4];            // connections
 };
 
 void fixture_start(struct fixture *f, uint64_t seed);
+void fixture_start_with(struct fixture *f, uint64_t seed,
+                        unsigned dirs_count);        // so many log directories, 1 or 2
 void fixture_stop(struct fixture *f);                // clean stop and end
 void fixture_restart(struct fixture *f, bool clean); // the same disk; unclean: the process dies
 // The image moves on by the records that `fill` adds. At the next offset.

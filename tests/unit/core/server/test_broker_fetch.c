@@ -292,7 +292,7 @@ static void log_directories_list_their_partitions(void **unused)
     struct kp_describe_log_dirs_response *out = client_call(c, KP_API_DESCRIBE_LOG_DIRS, 4, &in);
     assert_int_equal(out->results_count, 1);
     assert_int_equal(out->results[0].error_code, KE_NONE);
-    assert_int_equal(out->results[0].topics_count, 3);
+    assert_int_equal(out->results[0].topics_count, 4);
 }
 
 // ---- metadata changes -----------------------------------------------------------------------------------
@@ -392,6 +392,105 @@ static void lost_leadership_wakes_readers_and_refuses_writers(void **unused)
                      KE_NOT_LEADER_OR_FOLLOWER);
 }
 
+// ---- retention and directories --------------------------------------------------------------------------
+
+static log_offset earliest(struct client *c, const char *topic)
+{
+    struct kp_list_offsets_request in;
+    struct kp_list_offsets_request_list_offsets_topic t;
+    struct kp_list_offsets_request_list_offsets_partition p;
+    kp_list_offsets_request_init(&in);
+    kp_list_offsets_request_list_offsets_topic_init(&t);
+    kp_list_offsets_request_list_offsets_partition_init(&p);
+    in.replica_id = -1;
+    in.topics = &t;
+    in.topics_count = 1;
+    t.name = slice_str(topic);
+    t.partitions = &p;
+    t.partitions_count = 1;
+    p.timestamp = -2;
+    return ((struct kp_list_offsets_response *)client_call(c, KP_API_LIST_OFFSETS, 9, &in))
+        ->topics[0]
+        .partitions[0]
+        .offset;
+}
+
+static void old_segments_go_by_time(void **unused)
+{
+    (void)unused;
+    struct client *c = fixture_connect(&f, 0);
+    assert_int_equal(client_produce(c, "short", 0, 1, fixture_batch(&f, 5, -1, -1), NULL), KE_NONE);
+    world_run(f.world, 40000); // past segment.ms: the next batch begins a new segment
+    assert_int_equal(client_produce(c, "short", 0, 1, fixture_batch(&f, 1, -1, -1), NULL), KE_NONE);
+    assert_int_equal(earliest(c, "short"), 0);
+    world_run(f.world, 300000); // a retention check later
+    assert_true(earliest(c, "short") >= 5);
+    log_offset base = -1;
+    assert_int_equal(client_produce(c, "short", 0, 1, fixture_batch(&f, 1, -1, -1), &base), KE_NONE);
+    assert_int_equal(base, 6);
+}
+
+static struct kp_describe_log_dirs_response *log_dirs(struct client *c)
+{
+    struct kp_describe_log_dirs_request in;
+    kp_describe_log_dirs_request_init(&in);
+    in.topics_count = -1;
+    return client_call(c, KP_API_DESCRIBE_LOG_DIRS, 4, &in);
+}
+
+static int32_t partitions_in(const struct kp_describe_log_dirs_response *out, int dir)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < out->results[dir].topics_count; i++) {
+        n += out->results[dir].topics[i].partitions_count;
+    }
+    return n;
+}
+
+static int setup_two_dirs(void **state)
+{
+    (void)state;
+    fixture_start_with(&f, 1, 2);
+    return 0;
+}
+
+static void partitions_are_spread_over_the_directories_and_stay_there(void **unused)
+{
+    (void)unused;
+    struct client *c = fixture_connect(&f, 0);
+    struct kp_describe_log_dirs_response *out = log_dirs(c);
+    assert_int_equal(out->results_count, 2);
+    assert_in_range(partitions_in(out, 0), 2, 3);
+    assert_int_equal(partitions_in(out, 0) + partitions_in(out, 1), 5);
+    (void)client_produce(c, "t", 0, 1, fixture_batch(&f, 2, -1, -1), NULL);
+    (void)client_produce(c, "t", 1, 1, fixture_batch(&f, 4, -1, -1), NULL);
+    fixture_restart(&f, true);
+    c = fixture_connect(&f, 1);
+    assert_int_equal(client_fetch(c, 0, 0)->responses[0].partitions[0].high_watermark, 2);
+    log_offset base = -1;
+    assert_int_equal(client_produce(c, "t", 1, 1, fixture_batch(&f, 1, -1, -1), &base), KE_NONE);
+    assert_int_equal(base, 4);
+}
+
+static void a_failed_directory_leaves_the_other_one_serving(void **unused)
+{
+    (void)unused;
+    struct client *c = fixture_connect(&f, 0);
+    (void)client_produce(c, "t", 0, 1, fixture_batch(&f, 1, -1, -1), NULL);
+    (void)client_produce(c, "t", 1, 1, fixture_batch(&f, 1, -1, -1), NULL);
+    f.disk_failed = true;
+    vfs_faulty_fail_path(world_host_disk(f.host), "/more/");
+    vfs_faulty_fail(world_host_disk(f.host), VFS_CALL_WRITE, 1, ERR_IO, true, false);
+    int16_t first = client_produce(c, "t", 0, 1, fixture_batch(&f, 1, -1, -1), NULL);
+    int16_t second = client_produce(c, "t", 1, 1, fixture_batch(&f, 1, -1, -1), NULL);
+    assert_true((first == KE_NONE) != (second == KE_NONE));
+    assert_true(first == KE_KAFKA_STORAGE_ERROR || second == KE_KAFKA_STORAGE_ERROR);
+    struct kp_describe_log_dirs_response *out = log_dirs(c);
+    assert_int_equal(out->results[0].error_code, KE_NONE);
+    assert_int_equal(out->results[1].error_code, KE_KAFKA_STORAGE_ERROR);
+    vfs_faulty_heal(world_host_disk(f.host));
+}
+
 // ---- memory ---------------------------------------------------------------------------------------------
 
 static void round_of_requests(struct client *c, log_offset *end)
@@ -441,6 +540,11 @@ int main(void)
         BROKER_TEST(a_topic_made_again_is_empty),
         BROKER_TEST(a_changed_topic_configuration_holds_at_once),
         BROKER_TEST(lost_leadership_wakes_readers_and_refuses_writers),
+        BROKER_TEST(old_segments_go_by_time),
+        cmocka_unit_test_setup_teardown(partitions_are_spread_over_the_directories_and_stay_there,
+                                        setup_two_dirs, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_directory_leaves_the_other_one_serving, setup_two_dirs,
+                                        teardown),
         BROKER_TEST(requests_leave_no_memory_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
