@@ -62,8 +62,7 @@ struct controller_channel {
         int16_t min, max;
     } versions[CHANNEL_API_MAX];     // of the connected controller; max -1 = not served
     struct request_list queue, sent; // to be sent; waiting for an answer
-    bool closing;                    // freed once nothing refers to it
-    struct node_task free_task;      // the last turn
+    bool closing;                                                    // nothing goes out any more
 };
 
 static void channel_advance(struct controller_channel *ch);
@@ -388,14 +387,6 @@ static void channel_closed(struct node_conn *c, int reason)
 
 static const struct node_conn_ops channel_ops = {.frame = channel_frame, .closed = channel_closed};
 
-static void channel_free_task(struct node_task *t)
-{
-    struct controller_channel *ch =
-        (struct controller_channel *)((char *)t - offsetof(struct controller_channel, free_task));
-    ch->magic = 0;
-    mem_free(ch);
-}
-
 static void dial_done(struct node_conn *c, int err, void *data)
 {
     struct controller_channel *ch = data;
@@ -403,7 +394,6 @@ static void dial_done(struct node_conn *c, int err, void *data)
     if (ch->closing) {
         if (c)
             node_conn_close(c, false);
-        node_loop_post(ch->loop, &ch->free_task);
         return;
     }
     MUST(ch->state == CH_DIALING);
@@ -472,7 +462,6 @@ struct controller_channel *controller_channel_open(const struct controller_chann
     ch->answer_timeout_ms = opts->answer_timeout_ms;
     ch->frame_bytes_max = opts->frame_bytes_max;
     ch->timer.fire = channel_timer_cb;
-    ch->free_task.run = channel_free_task;
     requests_init(&ch->queue);
     requests_init(&ch->sent);
     for (unsigned i = 0; i < opts->bootstrap_count; i++)
@@ -482,8 +471,12 @@ struct controller_channel *controller_channel_open(const struct controller_chann
 
 void controller_channel_send(struct controller_channel *ch, struct channel_request *r)
 {
-    MUST(ch->magic == CHANNEL_MAGIC && !ch->closing);
+    MUST(ch->magic == CHANNEL_MAGIC);
     MUST(r->where == IN_NONE);
+    if (ch->closing) {
+        (void)r->answer(r, ERR_CANCELED, 0, SLICE_NULL);
+        return;
+    }
     r->channel = ch;
     r->timer.fire = request_deadline_cb;
     r->deadline = node_now(ch->loop) + (mono_us)r->timeout_ms * 1000;
@@ -533,10 +526,16 @@ void controller_channel_close(struct controller_channel *ch)
 {
     MUST(ch->magic == CHANNEL_MAGIC && !ch->closing);
     ch->closing = true;
-    bool dialing = ch->state == CH_DIALING;
     channel_drop(ch);
     while (ch->queue.head)
         request_fail(ch, ch->queue.head, ERR_CANCELED);
-    if (!dialing) // else dial_done does it
-        node_loop_post(ch->loop, &ch->free_task);
+}
+
+void controller_channel_free(struct controller_channel *ch)
+{
+    if (!ch)
+        return;
+    MUST(ch->magic == CHANNEL_MAGIC);
+    ch->magic = 0;
+    mem_free(ch);
 }

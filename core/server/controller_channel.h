@@ -79,8 +79,9 @@ void controller_channel_learn(struct controller_channel *ch, const struct contro
 void controller_channel_follow(struct controller_channel *ch, node_id active);
 // The active controller as last seen; -1 none.
 node_id controller_channel_active(const struct controller_channel *ch);
-// Calls `answer` of all that is queued with ERR_CANCELED, closes the connection; the channel is freed in a
-// later turn.
+// Calls `answer` of all that is queued with ERR_CANCELED, closes the connection. What is sent afterwards is
+// answered ERR_CANCELED at once, inside the call.
 void controller_channel_close(struct controller_channel *ch);
+void controller_channel_free(struct controller_channel *ch); // closed, and its loop has ended; NULL is allowed
 
 #endif

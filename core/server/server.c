@@ -362,6 +362,8 @@ void server_stop(struct server *s)
 
 void server_free(struct server *s)
 {
+    if (s->broker_ready && atomic_load(&s->broker.epoch) < 0)
+        atomic_store(&s->broker.epoch, server_previous_epoch(s)); // never registered: as it was
     if (s->broker_ready)
         broker_fini(&s->broker);
     if (s->controller)
@@ -372,6 +374,10 @@ void server_free(struct server *s)
         log_dir_drop(s->metadata_dir);
     if (s->metadata_files)
         file_cache_free(s->metadata_files);
+    controller_channel_free(s->heartbeats);
+    controller_channel_free(s->forwards);
+    controller_channel_free(s->metadata);
+    controller_channel_free(s->registrations);
     if (s->producer_ids)
         producer_ids_free(s->producer_ids);
     if (s->dirs)

@@ -295,7 +295,7 @@ static struct uuid *online_dirs(struct server *s, uint32_t *count)
 
 // Epoch of the last clean stop: known only where every directory was stopped cleanly in the same
 // registration.
-static broker_epoch previous_epoch(struct server *s)
+broker_epoch server_previous_epoch(struct server *s)
 {
     broker_epoch epoch = -1;
     for (uint32_t i = 0; i < s->config->log_dirs_count; i++) {
@@ -319,7 +319,7 @@ void server_broker_start(struct server *s)
         start_follower(s);
     uint32_t dirs_count;
     struct uuid *dirs = online_dirs(s, &dirs_count);
-    struct broker_lifecycle_opts o = {.node = s->node,
+        struct broker_lifecycle_opts o = {.node = s->node,
                                       .loop = s->broker_loop,
                                       .log = s->log,
                                       .channel = s->heartbeats,
@@ -330,7 +330,7 @@ void server_broker_start(struct server *s)
                                       .listeners_count = c->advertised_count,
                                       .log_dirs = dirs,
                                       .log_dirs_count = dirs_count,
-                                      .previous_epoch = previous_epoch(s),
+                                      .previous_epoch = server_previous_epoch(s),
                                       .heartbeat_ms = c->broker_heartbeat_ms,
                                       .registration_timeout_ms = c->registration_timeout_ms,
                                       .registered = on_registered,

@@ -85,7 +85,6 @@ void server_controller_stop(struct server *s)
     if (s->registrations)
         controller_channel_close(s->registrations);
     s->registration = NULL;
-    s->registrations = NULL;
     for (uint32_t i = 0; i < s->listeners_count; i++)
         if (s->listeners[i].request.controller && s->listeners[i].socket)
             node_listener_close(s->listeners[i].socket);

@@ -111,6 +111,7 @@ void server_controller_stop(struct server *s);                   // then `stoppe
 void server_broker_follow(struct server *s, node_id active);     // on the broker loop
 void server_broker_image(struct server *s, struct image *image); // on the broker loop
 const struct broker_ops *server_broker_ops(void);
+broker_epoch server_previous_epoch(struct server *s); // of the last clean stop; -1 none
 // `found`: see controller_channel.h; its data is the server.
 struct controller_channel *server_open_channel(struct server *s, struct node_loop *loop, const char *name,
                                                uint32_t answer_ms, void (*found)(void *data, node_id active));

@@ -176,6 +176,10 @@ static int run(struct program *p)
              p->config->is_controller ? "controller" : "", p->dirs->cluster_id);
     if (create(p, &msg) != 0) {
         log_error(&p->log.sink, "server", "cannot start", "reason=%s", msg.text);
+        if (p->server) { // what was opened is closed in order, so that the next start finds a clean stop
+            node_shutdown(p->node, 0);
+            server_free(p->server);
+        }
         return fail(EXIT_FAILED, &msg);
     }
     p->reopen.run = reopen_task;
