@@ -43,11 +43,12 @@ int voter_memory_check(struct quorum *q, node_id node, struct uuid directory, bo
     if (line && strncmp(line, text, UUID_TEXT_BYTES - 1) == 0)
         return 0;
     if (line && !replaced)
-        return err_set(msg, ERR_FENCED,
-                       "node %d has directory id %s, but %.22s is on record: a voter whose disk was wiped "
-                       "has forgotten its "
-                       "vote. If the disk was replaced on purpose, start it once with the flag that says so",
-                       (int)node, text, line);
+        return err_set(
+            msg, ERR_FENCED,
+            "node %d has directory id %s, but %.22s is on record: a voter whose disk was wiped "
+            "has forgotten its "
+            "vote. If the disk was replaced on purpose, start it once with kraft-server --disk-replaced",
+            (int)node, text, line);
     struct strbuf b;
     strbuf_init(&b);
     strbuf_add_str(&b, q->transport.memory ? q->transport.memory : "");

@@ -8,10 +8,12 @@ import time
 import kraft
 
 
-def build(cluster, controllers=3, brokers=1, combined=False, extra=None, static=False):
-    """Formats the nodes of a quorum; returns (controllers, brokers), the same nodes when combined."""
+def build(cluster, controllers=3, brokers=1, combined=False, extra=None, static=False, first=1, options=()):
+    """Formats the nodes of a quorum; returns (controllers, brokers), the same nodes when combined.
+
+    Node ids begin at `first`; `options` are further options of kraft-format, a list for each controller."""
     ports = kraft.free_ports(controllers)
-    ids = list(range(1, controllers + 1))
+    ids = list(range(first, first + controllers))
     servers = ','.join(f'{kraft.HOST}:{p}' for p in ports)
     directories = [kraft.random_uuid() for _ in ids]
     voters = ','.join(f'{i}@{kraft.HOST}:{p}:{d}' for i, p, d in zip(ids, ports, directories))
@@ -21,8 +23,8 @@ def build(cluster, controllers=3, brokers=1, combined=False, extra=None, static=
         keys['controller.quorum.voters'] = ','.join(f'{i}@{kraft.HOST}:{p}' for i, p in zip(ids, ports))
         keys['controller.quorum.bootstrap.servers'] = None
     nodes = [cluster.add(i, roles=roles, controller_port=p, bootstrap=servers, extra=keys) for i, p in zip(ids, ports)]
-    for n in nodes:
-        n.format(cluster.cluster_id, *([] if static else ['--initial-controllers', voters]))
+    for i, n in enumerate(nodes):
+        n.format(cluster.cluster_id, *([] if static else ['--initial-controllers', voters]), *(options[i] if options else []))
     if combined:
         return nodes, nodes
     others = []
