@@ -277,7 +277,7 @@ void plog_doomed_fini(
 unsigned plog_expire_producers(struct partition_log *log, time_ms now);
 
 // ---- flush ------------------------------------------------------------------------------------------------
-#define PLOG_FLUSH_FILES 8
+#define PLOG_FLUSH_FILES 12
 struct plog_flush {
     struct partition_log *log;
     log_offset up_to;                         // recovery point after success

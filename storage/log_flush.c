@@ -9,7 +9,7 @@
 #include "core/base/mem.h"
 #include "storage/log_impl.h"
 
-#define FILES_PER_SEGMENT 4 // .log, .index, .timeindex, .txnindex
+#define FILES_PER_SEGMENT 5 // .log, .index, .timeindex, .txnindex, the .snapshot of its end
 
 static bool segment_dirty(const struct segment *s)
 {
@@ -41,6 +41,9 @@ static int take_segment(struct partition_log *log, struct plog_flush *f, const s
     }
     for (int k = LAYOUT_INDEX; k <= LAYOUT_TXNINDEX && rc == 0 && s->index_unsynced; k++)
         rc = take_side(f, at, s->base, (enum layout_kind)k);
+    if (rc == 0 && s->index_unsynced &&
+        i + 1 < log->loaded->count) // written at the roll, as the indexes were
+        rc = take_side(f, at, log->loaded->segments[i + 1]->base, LAYOUT_SNAPSHOT);
     return rc;
 }
 

@@ -227,7 +227,7 @@ int plog__producers_rebuild(struct partition_log *log, log_offset base, log_offs
         return 0;
     if (l->producers)
         producer_states_clear(l->producers);
-    log_offset from = plog__load(&log->start);
+    log_offset from = l->count ? l->segments[0]->base : plog__load(&log->start); // all that is still there
     for (unsigned i = l->snapshots_count; i > 0; i--) {
         log_offset at = l->snapshots[i - 1];
         if (at > base)

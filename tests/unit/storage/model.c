@@ -41,8 +41,21 @@ void model_fini(struct model *m)
 
 static struct model_batch describe(const uint8_t *b)
 {
-    return (struct model_batch){batch_base_offset(b), batch_last_offset(b), batch_leader_epoch(b),
-                                batch_crc(b)};
+    struct model_batch m = {.base = batch_base_offset(b),
+                            .last = batch_last_offset(b),
+                            .epoch = batch_leader_epoch(b),
+                            .crc = batch_crc(b),
+                            .producer = batch_producer_id(b),
+                            .kind = batch_is_transactional(b) ? MODEL_TXN : MODEL_PLAIN};
+    if (batch_is_control(b)) {
+        struct record_iter it;
+        struct record r;
+        record_iter_init(&it, b, NULL, NULL);
+        assert_int_equal(record_iter_next(&it, &r, NULL), 0);
+        m.kind = control_type_of(r.key) == CONTROL_COMMIT ? MODEL_COMMIT : MODEL_ABORT;
+        record_iter_fini(&it);
+    }
+    return m;
 }
 
 static bool same(const struct model_batch *a, const struct model_batch *b)
@@ -56,15 +69,46 @@ static void add_maybe(struct model *m, const struct model_batch *b)
     m->maybe[m->maybe_count++] = *b;
 }
 
+// What the log's own state says of the producers goes on from there.
+static void reset_producers(struct model *m)
+{
+    struct producer_states *all = plog_producers(m->log);
+    const struct producer_entry *p = all ? producer_states_find(all, 7) : NULL;
+    m->sequence = p && p->batches_count ? p->batches[p->batches_count - 1].last_sequence + 1 : 0;
+    for (int i = 0; i < 3; i++) {
+        p = all ? producer_states_find(all, 20 + i) : NULL;
+        m->txn_open[i] = p && p->txn_first_offset >= 0;
+        m->txn_sequence[i] = p && p->batches_count ? p->batches[p->batches_count - 1].last_sequence + 1 : 0;
+    }
+}
+
 // ---- operations -------------------------------------------------------------------------------------------
 int model_append(struct model *m, struct errmsg *msg)
 {
     struct slice run[4];
     unsigned n = 1 + (unsigned)model_random(m, 4);
     log_offset next = plog_end_offset(m->log);
-    int32_t sequence = m->sequence;
+    int32_t sequence = m->sequence, txn_sequence[3];
+    bool open[3];
+    memcpy(open, m->txn_open, sizeof(open));
+    memcpy(txn_sequence, m->txn_sequence, sizeof(txn_sequence));
     for (unsigned i = 0; i < n; i++) {
-        int count = 1 + (int)model_random(m, 5);
+        int count = 1 + (int)model_random(m, 5), who = (int)model_random(m, 9);
+        if (who < 3) { // one of the transactional producers goes on or ends
+            bool end = open[who] && model_random(m, 3) == 0;
+            run[i] = batch_make(&(struct batch_spec){.base = next,
+                                                     .count = count,
+                                                     .epoch = m->epoch,
+                                                     .producer = 21 + who,
+                                                     .sequence = txn_sequence[who],
+                                                     .transactional = true,
+                                                     .marker = end,
+                                                     .commit = end && model_random(m, 2)});
+            next += end ? 1 : count;
+            txn_sequence[who] += end ? 0 : count;
+            open[who] = !end;
+            continue;
+        }
         bool idempotent = model_random(m, 2) == 0;
         run[i] = batch_make(&(struct batch_spec){.base = next,
                                                  .count = count,
@@ -92,6 +136,8 @@ int model_append(struct model *m, struct errmsg *msg)
     }
     if (rc == 0) {
         m->sequence = sequence;
+        memcpy(m->txn_open, open, sizeof(open));
+        memcpy(m->txn_sequence, txn_sequence, sizeof(txn_sequence));
         m->acked++;
         if (m->flush_each)
             m->durable = plog_end_offset(m->log);
@@ -126,6 +172,9 @@ int model_truncate(struct model *m, log_offset offset, struct errmsg *msg)
     m->in_count = keep;
     m->epoch++;
     m->start = plog_start_offset(m->log);
+    if (m->start == plog_end_offset(m->log) && producer_states_count(plog_producers(m->log)) == 0)
+        m->history = m->start;
+    reset_producers(m);
     return rc;
 }
 
@@ -174,6 +223,47 @@ static struct model_batch *read_log(struct model *m, unsigned *count)
     return out;
 }
 
+// Open and aborted transactions, counted from the batches themselves, against what the log says.
+static void check_transactions(struct model *m)
+{
+    log_offset open[3] = {-1, -1, -1}, first_base, end = plog_end_offset(m->log), stable = end;
+    struct plog_aborted *aborted;
+    unsigned count, seen = 0;
+    if (plog_segment_bases(m->log, &first_base, 1) == 0)
+        return;
+    first_base = first_base > m->history ? first_base : m->history; // what began below may be forgotten
+    assert_int_equal(plog_aborted_in(m->log, m->start, end, &aborted, &count, NULL), 0);
+    for (unsigned i = 0; i < m->in_count; i++) {
+        const struct model_batch *b = &m->in[i];
+        if (b->producer < 20 || b->base < m->history)
+            continue;
+        log_offset *first = &open[b->producer - 20];
+        if (b->kind == MODEL_TXN) {
+            *first = *first < 0 ? b->base : *first;
+            continue;
+        }
+        if (b->kind == MODEL_ABORT && b->base >= m->start) { // in the order of the markers
+            bool known = *first >= first_base;
+            bool next = seen < count && aborted[seen].producer_id == b->producer;
+            assert_true(!known || (next && aborted[seen].first_offset == *first));
+            seen += next && (known || aborted[seen].first_offset >= *first);
+        }
+        *first = -1;
+    }
+    assert_int_equal(seen, count);
+    mem_free(aborted);
+    bool sure = true;
+    for (int i = 0; i < 3; i++) {
+        if (open[i] >= 0 && open[i] < stable)
+            stable = open[i];
+        sure = sure && (open[i] < 0 || open[i] >= first_base);
+    }
+    if (stable < m->start)
+        stable = m->start;
+    if (sure)
+        assert_int_equal(plog_last_stable(m->log, end), stable);
+}
+
 void model_check(struct model *m)
 {
     unsigned count, at = first_at(m, plog_start_offset(m->log));
@@ -184,6 +274,7 @@ void model_check(struct model *m)
         assert_true(same(&found[i], &m->in[at + i]));
     if (m->in_count && m->in[m->in_count - 1].last >= m->start)
         assert_int_equal(plog_end_offset(m->log), m->in[m->in_count - 1].last + 1);
+    check_transactions(m);
     // Epochs: each batch belongs to the epoch that the log says.
     for (unsigned i = 0; i < count; i++)
         if (found[i].base >= m->start)
@@ -249,8 +340,9 @@ static void take_over(struct model *m, log_offset must_have)
     m->epoch++;
     m->start = start;
     m->durable = plog_recovery_point(m->log) < end ? plog_recovery_point(m->log) : end;
-    const struct producer_entry *p = producer_states_find(plog_producers(m->log), 7);
-    m->sequence = p && p->batches_count ? p->batches[p->batches_count - 1].last_sequence + 1 : 0;
+    if (start == end && producer_states_count(plog_producers(m->log)) == 0)
+        m->history = start;
+    reset_producers(m);
     mem_free(found);
 }
 

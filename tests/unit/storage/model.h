@@ -15,6 +15,8 @@ struct model_batch {
     log_offset base, last;
     leader_epoch epoch;
     uint32_t crc;
+    int64_t producer;                                                // -1 none
+    enum { MODEL_PLAIN, MODEL_TXN, MODEL_ABORT, MODEL_COMMIT } kind; // what it is to a transaction
 };
 struct model {
     struct store store;
@@ -28,6 +30,9 @@ struct model {
     log_offset start;            // log start offset
     leader_epoch epoch;          // of what is appended next
     int32_t sequence;            // of producer 7
+    bool txn_open[3];            // of producers 20 to 22
+    int32_t txn_sequence[3];     // of them
+    log_offset history;          // transactions that began below are forgotten: the log was emptied there
     bool flush_each;             // flush.messages=1: acknowledged is durable
     struct plog_recovery report; // of the last restart that was not clean
     unsigned acked;              // appends that succeeded
