@@ -232,6 +232,8 @@ int plog__producers_rebuild(struct partition_log *log, log_offset base, log_offs
         log_offset at = l->snapshots[i - 1];
         if (at > base)
             continue;
+        if (at < from) // batches between it and the first segment are gone: what it says may have been decided there
+            break;
         struct errmsg why;
         int rc = read_snapshot(log, at, &why);
         if (rc == 0) {

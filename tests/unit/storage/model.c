@@ -242,11 +242,12 @@ static void check_transactions(struct model *m)
             *first = *first < 0 ? b->base : *first;
             continue;
         }
-        if (b->kind == MODEL_ABORT && b->base >= m->start) { // in the order of the markers
+        if (b->kind == MODEL_ABORT && *first >= 0 && b->base >= m->start) { // in the order of the markers
             bool known = *first >= first_base;
             bool next = seen < count && aborted[seen].producer_id == b->producer;
             assert_true(!known || (next && aborted[seen].first_offset == *first));
-            seen += next && (known || aborted[seen].first_offset >= *first);
+            seen += next &&
+                    (known || (aborted[seen].first_offset >= *first && aborted[seen].first_offset < b->base));
         }
         *first = -1;
     }
