@@ -278,6 +278,8 @@ int plog__recover(struct partition_log *log, log_offset intact_below, struct plo
     txn_index_fini(&r.aborted);
     if (rc)
         return rc;
+    if (l->count)
+        plog__active(log)->cut_unsynced = true; // a cut before this start need not be on the disk
     plog__store(&log->end, l->count ? r.next : plog__load(&log->start));
     if (plog__load(&log->end) < intact_below)
         return err_set(msg, ERR_CORRUPT,
