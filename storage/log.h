@@ -300,6 +300,9 @@ int plog_flush_end(struct plog_flush *f,
                    struct errmsg *msg); // notes the result; an error takes the directory offline
 int plog_flush_all(struct partition_log *log,
                    struct errmsg *msg); // the three in one, for owners with a thread of their own. Slow.
+// Is flush.messages reached by what is not on disk yet? Owner's lock. An answer that names records waits for
+// the flush then.
+bool plog_flush_due(const struct partition_log *log);
 // Is a flush due: flush.ms passed since the oldest unflushed append, flush.messages reached, or a closed
 // segment unsynced?
 bool plog_flush_wanted(const struct partition_log *log, time_ms now);

@@ -235,6 +235,11 @@ static int append_runs(struct partition_log *log, const struct slice *batches, u
     return 0;
 }
 
+bool plog_flush_due(const struct partition_log *log)
+{
+    return plog__load(&log->end) - plog__load(&log->recovery) >= log->config->flush_messages;
+}
+
 int plog_append(struct partition_log *log, const struct slice *batches, unsigned count, int flags,
                 time_ms now, struct plog_append_result *out, struct errmsg *msg)
 {
@@ -275,7 +280,7 @@ int plog_append(struct partition_log *log, const struct slice *batches, unsigned
         l->unflushed_since = now;
     out->first_offset = batch_base_offset(batches[0].data);
     out->last_offset = plog__load(&log->end) - 1;
-    out->flush_due = plog__load(&log->end) - plog__load(&log->recovery) >= log->config->flush_messages;
+    out->flush_due = plog_flush_due(log);
     return 0;
 }
 

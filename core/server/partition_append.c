@@ -112,6 +112,8 @@ static bool check_producer(struct stretch *s, struct append_entry *e)
         e->base_offset = dup.base_offset;
         e->last_offset = dup.last_offset;
         e->log_start = s->p->state.log_start;
+        e->epoch = s->p->state.epoch;
+        e->flush_due = plog_flush_due(s->p->log); // what it repeats may not be on disk yet
         return false;
     }
     fail(s->p, e, (int16_t)error_map_producer(verdict));

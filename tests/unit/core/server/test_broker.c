@@ -345,6 +345,23 @@ static void a_topic_that_asks_for_a_flush_is_on_disk_before_the_answer(void **un
     assert_int_equal(client_produce(c, "flushed", 0, -1, fixture_batch(&f, 1, -1, -1), NULL), KE_NONE);
 }
 
+// A retry is as good as what it repeats: it too waits until that is on disk.
+static void a_repeated_batch_waits_for_the_flush_of_the_first(void **unused)
+{
+    (void)unused;
+    struct client *a = fixture_connect(&f, 0), *b = fixture_connect(&f, 1);
+    const uint32_t slow_us = 500000;
+    world_host_set_disk_us(f.host, slow_us, slow_us);
+    mono_us begun = world_now(f.world);
+    client_send_produce(a, "flushed", 0, 1, fixture_batch(&f, 1, 5, 0));
+    client_send_produce(b, "flushed", 0, 1, fixture_batch(&f, 1, 5, 0));
+    struct kp_produce_response *out = client_receive(b, KP_API_PRODUCE, 9);
+    assert_int_equal(out->responses[0].partition_responses[0].error_code, KE_NONE);
+    assert_int_equal(out->responses[0].partition_responses[0].base_offset, 0);
+    assert_true(world_now(f.world) - begun >= slow_us);
+    client_receive(a, KP_API_PRODUCE, 9);
+}
+
 static void a_full_disk_refuses_produce_and_serves_reads(void **unused)
 {
     (void)unused;
@@ -434,6 +451,7 @@ int main(void)
         BROKER_TEST(a_repeated_batch_is_answered_with_its_first_offset),
         BROKER_TEST(sequences_in_one_turn_follow_each_other),
         BROKER_TEST(a_topic_that_asks_for_a_flush_is_on_disk_before_the_answer),
+        BROKER_TEST(a_repeated_batch_waits_for_the_flush_of_the_first),
         BROKER_TEST(a_full_disk_refuses_produce_and_serves_reads),
         BROKER_TEST(a_failed_write_takes_the_directory_offline),
         BROKER_TEST(what_was_acknowledged_is_there_after_a_clean_stop_and_after_a_kill),
