@@ -38,5 +38,6 @@ extern const struct request_api api_remove_raft_voter;
 extern const struct request_api api_unregister_broker;
 extern const struct request_api api_unregister_controller;
 extern const struct request_api api_update_features;
+extern const struct request_api api_update_raft_voter;
 
 #endif

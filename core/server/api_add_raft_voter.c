@@ -24,15 +24,6 @@ static void change_done(void *data, int err, const char *why)
     answer(rq, quorum_change_error(err, CHANGE_ADD), slice_str(why));
 }
 
-static bool copy_text(char *to, size_t size, struct slice from)
-{
-    if (from.len >= size)
-        return false;
-    memcpy(to, from.data, from.len);
-    to[from.len] = 0;
-    return true;
-}
-
 static void handle_on_controller(struct request *rq)
 {
     struct kp_add_raft_voter_request *in = REQUEST_DECODE(rq, add_raft_voter_request);
@@ -60,14 +51,9 @@ static void handle_on_controller(struct request *rq)
                                  .directory_id = in->voter_directory_id,
                                  .kraft_version_min = 0,
                                  .kraft_version_max = 1};
-    for (int32_t i = 0; i < in->listeners_count && voter.endpoints_count < QUORUM_ENDPOINTS_MAX; i++) {
-        struct quorum_endpoint *e = &voter.endpoints[voter.endpoints_count];
-        if (!copy_text(e->name, sizeof e->name, in->listeners[i].name) ||
-            !copy_text(e->host, sizeof e->host, in->listeners[i].host))
-            continue;
-        e->port = in->listeners[i].port;
-        voter.endpoints_count++;
-    }
+    for (int32_t i = 0; i < in->listeners_count; i++)
+        (void)quorum_change_add_endpoint(&voter, in->listeners[i].name, in->listeners[i].host,
+                                         in->listeners[i].port);
     if (voter.endpoints_count == 0) {
         answer(rq, KE_INVALID_REQUEST,
                slice_str("the voter needs at least one controller listener with a host name"));

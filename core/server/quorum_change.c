@@ -23,3 +23,25 @@ enum kafka_error quorum_change_error(int err, enum quorum_change_kind kind)
         return KE_UNKNOWN_SERVER_ERROR;
     }
 }
+
+static bool copy_text(char *to, size_t size, struct slice from)
+{
+    if (from.len >= size || from.len == 0)
+        return false;
+    memcpy(to, from.data, from.len);
+    to[from.len] = 0;
+    return true;
+}
+
+bool quorum_change_add_endpoint(struct quorum_voter *voter, struct slice name, struct slice host,
+                                uint16_t port)
+{
+    if (voter->endpoints_count == QUORUM_ENDPOINTS_MAX || port == 0)
+        return false;
+    struct quorum_endpoint *e = &voter->endpoints[voter->endpoints_count];
+    if (!copy_text(e->name, sizeof e->name, name) || !copy_text(e->host, sizeof e->host, host))
+        return false;
+    e->port = port;
+    voter->endpoints_count++;
+    return true;
+}

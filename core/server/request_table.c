@@ -39,4 +39,5 @@ const struct request_api *const request_table[REQUEST_APIS_MAX] = {
     [KP_API_UNREGISTER_BROKER] = &api_unregister_broker,
     [KP_API_UNREGISTER_CONTROLLER] = &api_unregister_controller,
     [KP_API_UPDATE_FEATURES] = &api_update_features,
+    [KP_API_UPDATE_RAFT_VOTER] = &api_update_raft_voter,
 };

@@ -80,6 +80,9 @@ static void on_stopped(void *data)
 void server_controller_stop(struct server *s)
 {
     atomic_store(&s->controller_accepts, false);
+    if (s->membership)
+        controller_membership_free(s->membership);
+    s->membership = NULL;
     if (s->registration)
         controller_registration_free(s->registration);
     if (s->registrations)
@@ -127,6 +130,16 @@ static void register_controller(struct server *s)
                                              .id = s->config->id,
                                              .endpoint = &s->controller_endpoint};
     s->registration = controller_registration_create(&o);
+    struct controller_membership_opts m = {.loop = s->controller_loop,
+                                           .log = s->log,
+                                           .quorum = controller_node_quorum(s->controller),
+                                           .channel = s->registrations,
+                                           .id = s->config->id,
+                                           .directory_id = s->opts.metadata_dir_id,
+                                           .cluster_id = s->cluster_id,
+                                           .endpoint = &s->controller_endpoint,
+                                           .auto_join = s->config->auto_join};
+    s->membership = controller_membership_create(&m);
 }
 
 void server_controller_start(struct server *s)

@@ -14,6 +14,7 @@
 #include "core/server/broker.h"
 #include "core/server/broker_lifecycle.h"
 #include "core/server/controller_channel.h"
+#include "core/server/controller_membership.h"
 #include "core/server/controller_node.h"
 #include "core/server/controller_registration.h"
 #include "core/server/dir_assignments.h"
@@ -95,6 +96,7 @@ struct server {
     struct controller_node *controller;               // quorum and queue
     struct controller_channel *registrations;         // on the controller loop
     struct controller_registration *registration;     // this controller's
+    struct controller_membership *membership;         // its place in a dynamic quorum
     struct config_endpoint controller_endpoint;       // as others reach it, with the port that was got
 
     // start and stop

@@ -191,3 +191,37 @@ def test_one_node_is_small_and_fast(cluster):
     rss, _ = node.memory_kib()
     assert took < 0.6, f'{took:.3f} s'
     assert rss < 16 * 1024, f'{rss} KiB'
+
+
+def test_a_controller_joins_by_itself(cluster):
+    """With controller.quorum.auto.join.enable a new controller becomes a voter without a command."""
+    controllers, (broker,) = quorum.build(cluster, controllers=1)
+    for n in controllers + [broker]:
+        n.start(wait=False)
+    broker.wait_answer()
+    second = cluster.add(2, roles='controller', bootstrap=controllers[0].bootstrap, extra={'controller.quorum.auto.join.enable': 'true'})
+    second.format(cluster.cluster_id, '--no-initial-controllers')
+    second.start()
+    kraft.wait_for('the second voter', lambda: sorted(voters(broker)) == [1, 2], 20)
+    quorum.create_topic(broker, 'with-two')
+
+
+def test_a_controller_that_moves_is_found_again(cluster):
+    """A voter comes back on another port: the quorum learns it, and the cluster survives the death of another one."""
+    controllers, (broker,) = quorum.build(cluster)
+    for n in controllers + [broker]:
+        n.start(wait=False)
+    broker.wait_answer()
+    moved = next(c for c in controllers if c.id != quorum.leader_of(broker))
+    moved.stop()
+    moved.controller_port = kraft.free_ports(1)[0]
+    moved.write_config()
+    moved.start()
+
+    def known():
+        out = kraft.admin(broker.address, 'quorum', 'describe', '--output', 'json').stdout
+        return len(set(offsets(broker).values())) == 1 and out
+    kraft.wait_for('the moved controller', known, 20)
+    other = next(c for c in controllers if c.id not in (moved.id, quorum.leader_of(broker)))
+    other.stop()
+    quorum.create_topic(broker, 'after')
