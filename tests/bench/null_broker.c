@@ -4,7 +4,7 @@
 // Produce: receive as much as there is, check each batch's CRC-32C, one pwritev for each partition's run, all
 // answers in one send. Fetch: header bytes and sendfile of one batch-aligned range. ApiVersions,
 // CreateTopics, Metadata and ListOffsets are answered so that the load generator runs unchanged. One thread,
-// epoll, one topic; every batch of a partition must have the size and record count of its first.
+// epoll, one topic at a time; every batch of a partition must have the size and record count of its first.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -187,6 +187,16 @@ static void fetch(struct conn *c, const uint8_t *p, const uint8_t *end, uint32_t
     c->file_fd = part->fd, c->file_at = (off_t)pos, c->file_left = take;
 }
 
+static void forget_all(void)
+{
+    for (int i = 0; i < PARTITIONS; i++) {
+        struct part *p = &parts[i];
+        if (p->fd > 0 && ftruncate(p->fd, 0) != 0)
+            bench_die("ftruncate: %s", strerror(errno));
+        p->bytes = 0, p->end = 0, p->batch_bytes = 0, p->batch_records = 0;
+    }
+}
+
 static void other(struct conn *c, int api, const uint8_t *p, uint32_t correlation)
 {
     struct out *o = &c->out;
@@ -197,8 +207,13 @@ static void other(struct conn *c, int api, const uint8_t *p, uint32_t correlatio
         out_i16(o, 0), out_i32(o, 0);
     } else if (api == API_CREATE_TOPICS) {
         size_t len = get_u16(p + 4);
+        if (strlen(topic) != len || memcmp(topic, p + 6, len) != 0)
+            forget_all();
         snprintf(topic, sizeof topic, "%.*s", (int)len, (const char *)p + 6);
         out_i32(o, 0), out_i32(o, 1), out_str(o, topic), out_i16(o, 0), out_i16(o, -1);
+    } else if (api == API_DELETE_TOPICS) {
+        forget_all();
+        out_i32(o, 0), out_i32(o, 1), out_str(o, topic), out_i16(o, 0);
     } else if (api == API_METADATA) {
         out_i32(o, 1);
         out_i32(o, 1), out_str(o, "127.0.0.1"), out_i32(o, port), out_i16(o, -1);
