@@ -327,15 +327,14 @@ static void received(struct node_conn *c, uint8_t *shared, size_t len)
         keep_behind(c, shared + at, len - at);
 }
 
-void conn_read(struct node_conn *c)
+// One receive. True: all that was offered was filled, so there is more.
+static bool receive(struct node_conn *c)
 {
     struct node_loop *l = c->loop;
-    if (!may_deliver(c) || l->turn_bytes >= NET_TURN_BYTES_MAX)
-        return;
     bool pressed = !budget_left(l->node);
     if (pressed && c->in && own_missing(c) > NET_RECV_BYTES_PRESSED && c != oldest(l)) {
         starve(c);
-        return;
+        return false;
     }
     struct iovec iov[2];
     int count = 0;
@@ -361,7 +360,7 @@ void conn_read(struct node_conn *c)
             conn_fail(c, 0);
         else if (n != -EAGAIN && n != -EWOULDBLOCK)
             conn_fail(c, n == -ETIMEDOUT ? ERR_TIMEOUT : ERR_RESET);
-        return;
+        return false;
     }
     loop_touch(l);
     c->last_io = node_now(l);
@@ -377,6 +376,16 @@ void conn_read(struct node_conn *c)
     }
     if (to_shared)
         received(c, shared, to_shared);
+    return (size_t)n == own + room;
+}
+
+void conn_read(struct node_conn *c)
+{
+    struct node_loop *l = c->loop;
+    size_t before = l->turn_bytes;
+    while (may_deliver(c) && l->turn_bytes < NET_TURN_BYTES_MAX && receive(c) &&
+           l->turn_bytes - before < NET_READ_BURST_BYTES)
+        continue;
     if (c->state == CONN_OPEN)
         conn_watch(c);
 }

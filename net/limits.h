@@ -11,6 +11,7 @@
 #define NET_RECV_BYTES_PRESSED 4096 // the same when memory is used up: requests that carry no data fit
 #define NET_BIG_FRAME_BYTES (160u << 10) // between frames from here up little is received at a time
 #define NET_TURN_BYTES_MAX (8u << 20)    // received in one turn by one loop; the rest waits for the next turn
+#define NET_READ_BURST_BYTES (3u << 20)  // of it by one connection that has more all the time
 #define NET_SMALL_SEND_BYTES 512         // shorter replies are copied together: fewer pieces than bytes saved
 #define NET_SENDFILE_BYTES_MIN                                                                               \
     (16u << 10) // shorter file ranges are read and leave with the rest in one writev

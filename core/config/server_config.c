@@ -282,8 +282,14 @@ static void make_rest(struct server_config *c)
         (uint32_t)config__long(c, c->network_loops_given ? "kraft.network.loops" : "num.network.threads");
     c->frame_memory_bytes = (uint64_t)config__long(c, "kraft.memory.frames.bytes");
     c->request_bytes_max = (uint32_t)config__long(c, "socket.request.max.bytes");
-    c->send_buffer_bytes = (int32_t)config__long(c, "socket.send.buffer.bytes");
-    c->receive_buffer_bytes = (int32_t)config__long(c, "socket.receive.buffer.bytes");
+    // The reference's default would switch off the system's own fitting of buffers, which serves large
+    // requests twice as well: only a value that somebody chose is obeyed.
+    c->send_buffer_bytes = config__given(c, "socket.send.buffer.bytes")
+                               ? (int32_t)config__long(c, "socket.send.buffer.bytes")
+                               : -1;
+    c->receive_buffer_bytes = config__given(c, "socket.receive.buffer.bytes")
+                                  ? (int32_t)config__long(c, "socket.receive.buffer.bytes")
+                                  : -1;
     c->listen_backlog = (int32_t)config__long(c, "socket.listen.backlog.size");
     c->connection_idle_ms = config__long(c, "connections.max.idle.ms");
     c->fetch_max_bytes = (int32_t)config__long(c, "fetch.max.bytes");

@@ -73,11 +73,11 @@ struct server_config {
     // sockets and requests
     uint32_t
         network_loops; // kraft.network.loops, else num.network.threads; the assembly bounds it by the cores
-    bool network_loops_given;       // kraft.network.loops was set: not bounded by the cores
-    uint64_t frame_memory_bytes;    // kraft.memory.frames.bytes; 0 = the node's choice
-    uint32_t request_bytes_max;     // socket.request.max.bytes
-    int32_t send_buffer_bytes;      // socket.send.buffer.bytes; -1 = the system's choice
-    int32_t receive_buffer_bytes;   // socket.receive.buffer.bytes; -1 = the system's choice
+    bool network_loops_given;    // kraft.network.loops was set: not bounded by the cores
+    uint64_t frame_memory_bytes; // kraft.memory.frames.bytes; 0 = the node's choice
+    uint32_t request_bytes_max;  // socket.request.max.bytes
+    int32_t send_buffer_bytes; // socket.send.buffer.bytes; -1 = the system's choice, also where it is not set
+    int32_t receive_buffer_bytes;   // socket.receive.buffer.bytes; the same
     int32_t listen_backlog;         // socket.listen.backlog.size
     int64_t connection_idle_ms;     // connections.max.idle.ms
     int32_t fetch_max_bytes;        // fetch.max.bytes
