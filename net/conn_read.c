@@ -114,6 +114,7 @@ void conn_starved_check(struct node_loop *l)
             continue;
         list_remove(it);
         c->starved = false;
+        c->last_io = c->in_since = node_now(l); // it could not go on: its time begins now
         conn_watch(c);
     }
     if (list_is_empty(&l->starved))

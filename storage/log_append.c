@@ -250,6 +250,11 @@ int plog_append(struct partition_log *log, const struct slice *batches, unsigned
         rc = check_run(log, batches, count, msg);
     if (rc)
         return rc;
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < count; i++)
+        bytes += batches[i].len;
+    if (!(flags & PLOG_NO_PRODUCERS) && !log_dir__has_room(log->dir, bytes))
+        return plog__failed(log, ERR_NOSPACE, NULL, "append refused");
     log_offset before = plog__load(&log->end);
     struct log_loaded *l = log->loaded;
     if (flags & PLOG_NO_PRODUCERS)

@@ -13,6 +13,7 @@
 #include "storage/small_file.h"
 
 #define RESERVE_STEP_BYTES (256u << 10)
+#define ROOM_BYTES_MAX (16ll << 20) // appended at most before free space is looked at again
 
 void log_dir__path(const struct log_dir *d, const char *name, char buf[LAYOUT_PATH_BYTES])
 {
@@ -92,6 +93,21 @@ bool log_dir_is_full(const struct log_dir *d)
 void log_dir__note_full(struct log_dir *d, bool full)
 {
     atomic_store_explicit(&d->full, full, memory_order_relaxed);
+}
+
+bool log_dir__has_room(struct log_dir *d, uint64_t bytes)
+{
+    if (!d->keep_free_bytes ||
+        atomic_fetch_sub_explicit(&d->room, (int64_t)bytes, memory_order_relaxed) >= (int64_t)bytes)
+        return true;
+    uint64_t available = 0, total = 0, room = 0;
+    bool known = log_dir_space(d, &available, &total) == 0;
+    if (available > d->keep_free_bytes)
+        room = available - d->keep_free_bytes;
+    // A quarter: others write there, too.
+    atomic_store_explicit(&d->room, (int64_t)(room / 4 < ROOM_BYTES_MAX ? room / 4 : ROOM_BYTES_MAX),
+                          memory_order_relaxed);
+    return !known || bytes <= room;
 }
 
 int log_dir_sync_all(struct log_dir *d, struct errmsg *msg)
@@ -272,6 +288,7 @@ int log_dir_open(const struct log_dir_options *opts, struct log_dir **out, struc
     d->offline = opts->offline;
     d->data = opts->data;
     d->reserve_bytes = opts->reserve_bytes;
+    d->keep_free_bytes = opts->keep_free_bytes;
     mutex_init(&d->mutex);
     mutex_init(&d->writer);
     list_init(&d->logs);
@@ -301,8 +318,14 @@ int log_dir_open(const struct log_dir_options *opts, struct log_dir **out, struc
     log_dir__path(d, LOG_DIR_RESERVE_NAME, path);
     struct vfs_stat st;
     atomic_store(&d->reserve_there, d->fs->ops->stat(d->fs, path, &st) == 0);
-    (void)log_dir_reserve_restore(d,
-                                  &why); // on a full disk there is none: recovery says so where it needs it
+    uint64_t available = 0, total = 0;
+    if (d->keep_free_bytes && log_dir_space(d, &available, &total) == 0 && available < d->keep_free_bytes) {
+        log_dir__note_full(d, true);
+        (void)log_dir__give_reserve(d); // so that a start has what it needs
+    } else {
+        (void)log_dir_reserve_restore(
+            d, &why); // on a full disk there is none: recovery says so where it needs it
+    }
     *out = d;
     return 0;
 }

@@ -26,6 +26,7 @@ struct log_dir_options {
     struct file_cache *files; // descriptors, shared by the node; outlives the directory
     uint64_t reserve_bytes;   // size of the reserve file that is given up on a full disk so that recovery can
                               // run; 0 none
+    uint64_t keep_free_bytes; // appends to partitions leave this much free space (ERR_NOSPACE); 0 no limit
     // Called once, from any thread, when the directory goes offline; may be NULL. Must not call back into
     // storage.
     void (*offline)(void *data, struct log_dir *dir, const char *reason);

@@ -52,6 +52,8 @@ struct log_dir {
     struct errmsg warning;           // what was wrong with the files at the start; "" nothing
     uint64_t reserve_bytes;          // size of the reserve file; 0 none
     atomic_bool reserve_there;       // it exists
+    uint64_t keep_free_bytes;        // free space that appends leave; 0 no limit
+    _Atomic int64_t room;            // bytes that may be appended before the file system is asked again
     atomic_bool is_offline;          // for the life of the process
     atomic_bool reason_set;          // `reason` is being or was written
     struct errmsg reason;            // why
@@ -65,6 +67,8 @@ void log_dir__detach(struct log_dir *d, struct partition_log *log);
 void log_dir__note_closed(struct log_dir *d, const struct partition_log *log,
                           bool good); // for the checkpoints and the manifest
 void log_dir__note_full(struct log_dir *d, bool full);
+// May `bytes` be appended? Asks the file system now and then, more often the fuller it is. Any thread.
+bool log_dir__has_room(struct log_dir *d, uint64_t bytes);
 bool log_dir__give_reserve(struct log_dir *d); // unlinks the reserve file; false: there is none (left)
 void log_dir__touch(struct log_dir *d, bool watermark_only); // a checkpointed value has changed
 // Copy of what is known of a partition; NULL-named where nothing is. `name` is not to be freed.

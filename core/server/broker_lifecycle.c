@@ -13,6 +13,7 @@
 #include "core/protocol/gen/broker_registration_response.h"
 #include "core/protocol/gen/errors.h"
 #include "core/server/controller_channel.h"
+#include "core/server/limits.h"
 
 #define OFFLINE_DIRS_MAX 64      // log.dirs has no more
 #define CATCH_UP_MS 20           // between heartbeats while fenced or stopping
@@ -35,6 +36,7 @@ struct broker_lifecycle {
     bool ever_running;                     // `running` was called
     bool ever_registered;                  // the first registration has succeeded
     struct node_timer timer;               // next heartbeat or retry
+    struct log_limit refused_limit;        // of the line that tells of a refused registration
     mono_us started;                       // for the registration timeout
     mono_us shutdown_started;              // for SHUTDOWN_MS_MAX
     mono_us heard;                         // last answer while stopping
@@ -107,8 +109,9 @@ static void registration_refused(struct broker_lifecycle *lc, int16_t error)
                   "with this "
                   "node.id, and do the controllers have a leader?",
                   lc->opts.id, lc->opts.registration_timeout_ms, kafka_error_name(error));
-    log_warn(lc->opts.log, "lifecycle", "registration was refused, trying again", "broker=%d error=%s",
-             lc->opts.id, kafka_error_name(error));
+    if (log_limit_allow(&lc->refused_limit, node_now(lc->opts.loop), REFUSED_LOG_PERIOD_US, 1, NULL))
+        log_warn(lc->opts.log, "lifecycle", "registration was refused, trying again", "broker=%d error=%s",
+                 lc->opts.id, kafka_error_name(error));
     later(lc, RETRY_MS);
 }
 

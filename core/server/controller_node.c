@@ -260,8 +260,9 @@ static bool batch_propose(struct controller_node *cn, struct controller_batch *b
         batch_undo(cn, b);
         return false;
     }
-    log_warn(cn->opts.log, "controller", "records could not be proposed", "records=%u bytes=%zu error=%s",
-             b->count, b->bytes, err_text(err));
+    if (log_limit_allow(&cn->refused_limit, node_now(cn->opts.loop), REFUSED_LOG_PERIOD_US, 1, NULL))
+        log_warn(cn->opts.log, "controller", "records could not be proposed", "records=%u bytes=%zu error=%s",
+                 b->count, b->bytes, err_text(err));
     set_latest(cn, image_ref(b->before));
     struct list ops;
     list_init(&ops);

@@ -36,6 +36,7 @@ struct controller_node {
     struct quorum *quorum;               // the log and its voters
     int16_t kraft_version;               // of the quorum: 0 static voters, 1 dynamic
     enum controller_state state;         // see above
+    struct log_limit refused_limit;      // of the line that tells of refused proposals
     struct image *committed;             // newest committed image; one reference
     struct image *latest;                // with what is in flight; NULL while following
     struct controller_sessions sessions; // heartbeats

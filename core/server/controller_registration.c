@@ -12,6 +12,7 @@
 #include "core/protocol/gen/controller_registration_response.h"
 #include "core/protocol/gen/errors.h"
 #include "core/server/controller_channel.h"
+#include "core/server/limits.h"
 
 #define REGISTRATION_FROM 15 // metadata.version that has the record (3.7-IV0)
 #define REQUEST_TIMEOUT_MS 10000
@@ -24,6 +25,7 @@ struct controller_registration {
     bool wanted;                              // the image lacks us
     bool in_flight;                           // it is under way
     struct node_timer timer;                  // tries again
+    struct log_limit refused_limit;           // of the line that tells of a refusal
 };
 
 #define FROM(ptr, field)                                                                                     \
@@ -82,8 +84,9 @@ static enum channel_verdict answer(struct channel_request *cr, int err, int16_t 
     r->in_flight = false;
     if (err == ERR_CANCELED || a.error_code == KE_NONE)
         return CHANNEL_DONE;
-    log_warn(r->opts.log, "controller", "registration was refused, trying again", "controller=%d error=%s",
-             r->opts.id, kafka_error_name(a.error_code));
+    if (log_limit_allow(&r->refused_limit, node_now(r->opts.loop), REFUSED_LOG_PERIOD_US, 1, NULL))
+        log_warn(r->opts.log, "controller", "registration was refused, trying again",
+                 "controller=%d error=%s", r->opts.id, kafka_error_name(a.error_code));
     node_timer_start(r->opts.loop, &r->timer, RETRY_MS);
     return CHANNEL_DONE;
 }

@@ -11,8 +11,16 @@
 #define REQUEST_PIPELINE_DEFAULT 1024  // unanswered requests of a connection where the listener does not say
 #define REQUEST_QUEUED_BYTES_MAX                                                                             \
     (64u << 20) // replies that the kernel has not taken: a client that does not read is paused above
-#define HOST_TEXT_BYTES 64 // an address as text, with scope, and NUL
+#define LOG_DIR_KEEP_FREE_BYTES                                                                              \
+    (8u << 20) // produce leaves this much of a disk: for the metadata log, checkpoints, indexes of recovery
+#define LOG_DIR_RESERVE_BYTES LOG_DIR_KEEP_FREE_BYTES // given up by a start on a disk that others have filled
+#define METADATA_RESERVE_BYTES (6u << 20)             // with less free space the controller takes no writes
+#define REFUSED_LOG_PERIOD_US (10ull * 1000000)       // one line in this time tells of the same refusal
+#define HOST_TEXT_BYTES 64                            // an address as text, with scope, and NUL
 
 _Static_assert(REQUEST_PIPELINE_DEFAULT <= REQUEST_POOL_MAX, "one connection does not exceed the pool");
+_Static_assert(METADATA_RESERVE_BYTES < LOG_DIR_KEEP_FREE_BYTES,
+               "topics can be deleted when produce is refused");
+_Static_assert(METADATA_RESERVE_BYTES < LOG_DIR_RESERVE_BYTES, "a node starts on what the reserve gives");
 
 #endif

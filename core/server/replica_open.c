@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // At the start: opens the log directories and every log in them, recovering what was not stopped cleanly.
 #include "core/base/mem.h"
+#include "core/server/limits.h"
 #include "core/server/replica_internal.h"
 
-#define RESERVE_BYTES (4u << 20)            // given up on a full disk so that recovery can run
 #define METADATA_TOPIC "__cluster_metadata" // belongs to the quorum, not to us
 
 static void dir_offline(void *data, struct log_dir *dir, const char *reason)
@@ -95,12 +95,18 @@ static int open_dir(struct replica_manager *m, unsigned i, struct errmsg *msg)
     struct log_dir_options opts = {.fs = m->broker->vfs,
                                    .path = s->log_dirs[i],
                                    .files = m->files,
-                                   .reserve_bytes = RESERVE_BYTES,
+                                   .reserve_bytes = LOG_DIR_RESERVE_BYTES,
+                                   .keep_free_bytes = LOG_DIR_KEEP_FREE_BYTES,
                                    .offline = dir_offline,
                                    .data = m};
     int err = log_dir_open(&opts, &m->dirs[i].dir, msg);
     if (m->dirs[i].dir == NULL) {
         return err;
+    }
+    if (log_dir_is_full(m->dirs[i].dir)) {
+        log_error(m->broker->log, "log",
+                  "the disk is full: the reserve is given up, produce is refused until space is freed",
+                  "dir=%s", s->log_dirs[i]);
     }
     m->dirs[i].id = s->log_dir_ids[i];
     log_dir_set_id(m->dirs[i].dir, s->log_dir_ids[i]);

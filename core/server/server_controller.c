@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controller half's place in the assembly: its start and end on the controller loop, and where its images
 // go.
+#include "core/server/limits.h"
 #include "core/server/server_priv.h"
 
 #include "core/base/mem.h"
@@ -168,6 +169,7 @@ void server_controller_start(struct server *s)
                             .segment_bytes = c->metadata_segment_bytes,
                             .retention_bytes = c->metadata_retention_bytes,
                             .retention_ms = c->metadata_retention_ms,
+                            .reserve_bytes = METADATA_RESERVE_BYTES,
                             .log = s->log};
     copy_text(q.endpoint.name, sizeof q.endpoint.name, s->controller_endpoint.name);
     copy_text(q.endpoint.host, sizeof q.endpoint.host, s->controller_endpoint.host);

@@ -47,6 +47,38 @@ static int see(void *data, const struct log_dir_entry *e)
     return 0;
 }
 
+// Free space is kept for others, and what is refused costs nothing.
+static void appends_leave_the_space_that_is_to_be_kept(void **state)
+{
+    struct store s;
+    store_init(&s, 1);
+    store_drop_dir(&s);
+    s.files = file_cache_new(16);
+    struct log_dir_options opts = {
+        .fs = vfs_faulty_fs(s.disk), .path = "/data", .files = s.files, .keep_free_bytes = 1u << 20};
+    uint64_t available, total;
+    assert_int_equal(log_dir_open(&opts, &s.dir, NULL), 0);
+    vfs_faulty_set_capacity(s.disk, 2u << 20);
+    struct partition_log *log = store_create(&s, "t");
+    int err = 0;
+    for (int i = 0; i < 10000 && err == 0; i++) {
+        struct batch_spec spec = {.base = plog_end_offset(log), .value_bytes = 10000};
+        err = store_append(&s, log, &spec, NULL);
+    }
+    assert_int_equal(err, ERR_NOSPACE);
+    assert_true(log_dir_is_full(s.dir));
+    assert_false(log_dir_is_offline(s.dir));
+    assert_int_equal(log_dir_space(s.dir, &available, &total), 0);
+    assert_in_range(available, (1u << 20) - 20000, (1u << 20) + 30000);
+    log_offset end = plog_end_offset(log);
+    vfs_faulty_set_capacity(s.disk, 4u << 20);
+    store_append_ok(&s, log, &(struct batch_spec){.base = end, .value_bytes = 10000});
+    assert_false(log_dir_is_full(s.dir));
+    assert_int_equal(store_verify(log), (int)end + 1);
+    plog_drop(log);
+    store_fini(&s);
+}
+
 static void a_directory_is_used_by_one_process(void **state)
 {
     struct store s;
@@ -338,6 +370,7 @@ static void descriptors_are_bounded_whatever_the_number_of_logs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(appends_leave_the_space_that_is_to_be_kept),
         cmocka_unit_test(a_directory_is_used_by_one_process),
         cmocka_unit_test(the_clean_mark_is_not_written_before_everything_was_loaded),
         cmocka_unit_test(a_mark_is_gone_as_soon_as_it_was_read),
