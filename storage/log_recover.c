@@ -272,6 +272,7 @@ int plog__recover(struct partition_log *log, log_offset intact_below, struct plo
                     r.next); // what is read may not be synced, whatever an old checkpoint says
         log_dir__touch(log->dir, false);
     }
+    plog__snapshots_remove_above(log, r.next); // they may be of batches that a truncation removed
     int rc = plog__producers_rebuild(log, r.next, r.next, msg);
     for (unsigned i = r.first; i < l->count && rc == 0; i++)
         rc = recover_segment(&r, i, intact_below, msg);
@@ -464,7 +465,7 @@ int plog__load_files(struct partition_log *log, bool clean, log_offset intact_be
     log_offset end = plog__load(&log->end), start = plog__load(&log->start);
     if (end < start) // nothing of what may be read is left
         return plog_truncate_fully(log, start, msg);
-    if (plog__load(&log->recovery) > end)
+    if (plog__load(&log->recovery) > end || l->count == 0)
         plog__store(&log->recovery, end);
     // The epoch file follows the log start at once, its checkpoint does not: after a crash the start may be
     // an earlier one.

@@ -258,7 +258,7 @@ static void recovery_may_fail_at_any_call_and_is_done_again(void **state)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--long") == 0) {
-        seeds = 1500;
+        seeds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 1500;
     } else if (argc > 1) {
         only_seed = strtoull(argv[1], NULL, 10);
         only_one = true;
