@@ -242,6 +242,15 @@ void fixture_restart(struct fixture *f, bool clean)
     world_run(f->world, 100);
 }
 
+void fixture_lose_power(struct fixture *f)
+{
+    world_crash(f->host, true);
+    world_run(f->world, 10);
+    (void)world_boot(f->host);
+    (void)world_call(world_host_node(f->host), start_broker, f);
+    world_run(f->world, 100);
+}
+
 static void publish_change(void *data)
 {
     struct fixture *f = data;

@@ -52,6 +52,8 @@ void fixture_stop(struct fixture *f);                // clean stop and end
 void fixture_restart(struct fixture *f, bool clean); // the same disk; unclean: the process dies
 // The image moves on by the records that `fill` adds. At the next offset.
 void fixture_change(struct fixture *f, void (*fill)(struct record_list *l));
+// The machine dies: the disk loses what was not synced, as the seed decides; then it starts again.
+void fixture_lose_power(struct fixture *f);
 struct client *fixture_connect(struct fixture *f, unsigned number);
 
 // Sends a request (body encoded by its type) and does not wait.
