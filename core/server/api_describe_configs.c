@@ -75,8 +75,9 @@ static void add_key(struct describing *d, const struct config_chain *chain, cons
     out->config_type = (int8_t)k->type;
     if (d->in->include_synonyms)
         add_synonyms(d, &a, sensitive, out);
-    if (d->in->include_documentation)
-        out->documentation = slice_str(k->doc);
+    out->documentation = d->in->include_documentation ? slice_str(k->doc) : SLICE_NULL;
+    if (k->flags & CONFIG_INTERNAL && a.source == CONFIG_SOURCE_DEFAULT)
+        to->configs_count--; // shown only where it is set
 }
 
 static void describe_all_keys(struct describing *d, const asked_resource *r, const struct config_chain *chain,
@@ -87,7 +88,7 @@ static void describe_all_keys(struct describing *d, const asked_resource *r, con
     for (size_t i = 0; i < count; i++) {
         const struct config_key *k = config_key_at((enum config_kind)r->resource_type, i);
         struct slice name = slice_str(k->name);
-        if (!(k->flags & CONFIG_INTERNAL) && is_asked(r, name))
+        if (is_asked(r, name))
             add_key(d, chain, k, name, out);
     }
 }
