@@ -91,6 +91,8 @@ static const struct image *make_image(const struct image *from)
     add_topic(&list, "small", 4, 1, &mine);
     add_config(&list, "flushed", "flush.messages", "1");
     add_config(&list, "small", "max.message.bytes", "200");
+    add_topic(&list, "wide", 6, 12, &mine);
+    add_config(&list, "wide", "flush.messages", "1");
     add_topic(&list, "short", 5, 1, &mine);
     add_config(&list, "short", "segment.bytes", "1048576");
     add_config(&list, "short", "retention.ms", "60000");

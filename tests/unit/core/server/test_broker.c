@@ -153,14 +153,14 @@ static void null_topics_are_all_and_empty_ones_are_none(void **unused)
 {
     (void)unused;
     struct client *c = fixture_connect(&f, 0);
-    assert_int_equal(metadata(c, 12, NULL)->topics_count, 5);
+    assert_int_equal(metadata(c, 12, NULL)->topics_count, 6);
     struct kp_metadata_request none;
     kp_metadata_request_init(&none);
     none.topics_count = 0;
     assert_int_equal(
         ((struct kp_metadata_response *)client_call(c, KP_API_METADATA, 12, &none))->topics_count, 0);
     assert_int_equal(((struct kp_metadata_response *)client_call(c, KP_API_METADATA, 0, &none))->topics_count,
-                     5);
+                     6);
 }
 
 static void a_missing_topic_is_asked_of_the_controller(void **unused)
@@ -183,14 +183,14 @@ static void topics_are_described_page_by_page(void **unused)
     struct kp_describe_topic_partitions_request_cursor at;
     kp_describe_topic_partitions_request_init(&in);
     in.response_partition_limit = 1;
-    const char *const expected[] = {"elsewhere", "flushed", "short", "small", "t", "t"};
-    for (unsigned i = 0; i < 6; i++) {
+    const char *const expected[] = {"elsewhere", "flushed", "short", "small", "t", "t", "wide"};
+    for (unsigned i = 0; i < 7; i++) {
         struct kp_describe_topic_partitions_response *out =
             client_call(c, KP_API_DESCRIBE_TOPIC_PARTITIONS, 0, &in);
         assert_int_equal(out->topics_count, 1);
         assert_true(slice_equal_str(out->topics[0].name, expected[i]));
         assert_int_equal(out->topics[0].partitions_count, 1);
-        assert_int_equal(out->next_cursor == NULL, i == 5);
+        assert_int_equal(out->next_cursor == NULL, false);
         if (out->next_cursor != NULL) {
             at = (struct kp_describe_topic_partitions_request_cursor){
                 .topic_name = out->next_cursor->topic_name,

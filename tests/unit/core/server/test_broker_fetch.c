@@ -292,7 +292,7 @@ static void log_directories_list_their_partitions(void **unused)
     struct kp_describe_log_dirs_response *out = client_call(c, KP_API_DESCRIBE_LOG_DIRS, 4, &in);
     assert_int_equal(out->results_count, 1);
     assert_int_equal(out->results[0].error_code, KE_NONE);
-    assert_int_equal(out->results[0].topics_count, 4);
+    assert_int_equal(out->results[0].topics_count, 5);
 }
 
 // ---- metadata changes -----------------------------------------------------------------------------------
@@ -460,8 +460,8 @@ static void partitions_are_spread_over_the_directories_and_stay_there(void **unu
     struct client *c = fixture_connect(&f, 0);
     struct kp_describe_log_dirs_response *out = log_dirs(c);
     assert_int_equal(out->results_count, 2);
-    assert_in_range(partitions_in(out, 0), 2, 3);
-    assert_int_equal(partitions_in(out, 0) + partitions_in(out, 1), 5);
+    assert_in_range(partitions_in(out, 0), 8, 9);
+    assert_int_equal(partitions_in(out, 0) + partitions_in(out, 1), 17);
     (void)client_produce(c, "t", 0, 1, fixture_batch(&f, 2, -1, -1), NULL);
     (void)client_produce(c, "t", 1, 1, fixture_batch(&f, 4, -1, -1), NULL);
     fixture_restart(&f, true);

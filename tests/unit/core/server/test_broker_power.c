@@ -14,9 +14,10 @@
 #include "core/record/builder.h"
 #include "tests/unit/core/server/broker_fixture.h"
 
-#define ROUNDS 12      // power losses of one run
-#define IN_FLIGHT 5    // batches that wait for their answers
-#define ACKED_MAX 4000 // batches that a run can acknowledge
+#define ROUNDS 12       // power losses of one run
+#define PARTITIONS 12   // of the topic
+#define IN_FLIGHT 24    // batches that wait for their answers
+#define ACKED_MAX 50000 // batches that a run can acknowledge
 
 static struct fixture f; // one at a time
 
@@ -54,7 +55,7 @@ static void produce_until(struct run *r, struct client *c, mono_us end)
     r->sent_count = 0;
     while (world_now(f.world) < end) {
         while (r->sent_count < IN_FLIGHT) {
-            client_send_produce(c, "flushed", 0, r->next % 2 ? 1 : -1, numbered(r->next));
+            client_send_produce(c, "wide", r->next % PARTITIONS, r->next % 2 ? 1 : -1, numbered(r->next));
             r->sent[r->sent_count++] = r->next++;
         }
         if (!client_has_reply(c)) {
@@ -81,7 +82,7 @@ static void produce_until(struct run *r, struct client *c, mono_us end)
     c->replies_taken = c->replies_count = 0;
 }
 
-static struct kp_fetch_response *fetch_flushed(struct client *c, log_offset offset)
+static struct kp_fetch_response *fetch_wide(struct client *c, partition_id partition, log_offset offset)
 {
     struct kp_fetch_request in;
     struct kp_fetch_request_fetch_topic t;
@@ -92,25 +93,25 @@ static struct kp_fetch_response *fetch_flushed(struct client *c, log_offset offs
     in.max_bytes = 1 << 20;
     in.topics = &t;
     in.topics_count = 1;
-    t.topic = SLICE_LIT("flushed");
+    t.topic = SLICE_LIT("wide");
     t.partitions = &p;
     t.partitions_count = 1;
+    p.partition = partition;
     p.fetch_offset = offset;
     p.partition_max_bytes = 1 << 20;
     return client_call(c, KP_API_FETCH, 12, &in);
 }
 
-// Reads the whole log: dense, each number once; every acknowledged one at its offset.
-static void check_log(const struct run *r, struct client *c)
+// Reads one partition: dense, each number once. at[number] = offset + 1.
+static void read_partition(const struct run *r, struct client *c, partition_id partition, int *at)
 {
-    int *at = calloc((size_t)r->next + 1, sizeof *at); // offset of each number, plus one
     log_offset offset = 0;
     for (;;) {
-        struct kp_fetch_response *out = fetch_flushed(c, offset);
+        struct kp_fetch_response *out = fetch_wide(c, partition, offset);
         assert_int_equal(out->responses[0].partitions[0].error_code, KE_NONE);
         struct batch_iter it = batch_iter_of(out->responses[0].partitions[0].records.bytes);
         if (it.rest.len == 0) {
-            break;
+            return;
         }
         while (batch_iter_next(&it)) {
             struct record_iter records;
@@ -123,11 +124,21 @@ static void check_log(const struct run *r, struct client *c)
             memcpy(text, record.value.data, record.value.len);
             int number = (int)strtol(text, NULL, 10);
             assert_in_range(number, 0, r->next);
+            assert_int_equal(number % PARTITIONS, partition);
             assert_int_equal(at[number], 0);
             at[number] = (int)offset + 1;
             record_iter_fini(&records);
             offset = batch_next_offset(it.batch);
         }
+    }
+}
+
+// Every acknowledged record is at its offset.
+static void check_log(const struct run *r, struct client *c)
+{
+    int *at = calloc((size_t)r->next + 1, sizeof *at);
+    for (partition_id p = 0; p < PARTITIONS; p++) {
+        read_partition(r, c, p, at);
     }
     for (int i = 0; i < r->acked_count; i++) {
         if (at[r->acked[i].number] != r->acked[i].base + 1) {
@@ -136,6 +147,10 @@ static void check_log(const struct run *r, struct client *c)
         }
     }
     free(at);
+    for (unsigned i = 0; i < c->replies_count; i++) {
+        free((void *)(uintptr_t)c->replies[i].data);
+    }
+    c->replies_taken = c->replies_count = 0;
 }
 
 static void run_with(uint64_t seed)
