@@ -152,6 +152,18 @@ static void drop_other_indexes(struct partition_log *log, unsigned used)
     }
 }
 
+// Does the time index of a closed segment know its largest timestamp? A file that lost its last entries looks
+// whole, but what follows the last offset entry shows it; it would hide the segment from searches by time.
+static bool times_are_complete(struct segment *s, const struct segment_place *at)
+{
+    log_offset next;
+    struct errmsg why;
+    if (segment_scan_tail(s, at, &next, &why))
+        return true; // damaged records are another matter, told where they are read
+    const struct sparse_index *ix = s->index;
+    return ix->max_timestamp <= (ix->times_count ? ix->times[ix->times_count - 1].timestamp : -1);
+}
+
 int plog__index(struct partition_log *log, unsigned i, bool times, struct errmsg *msg)
 {
     struct segment *s = log->loaded->segments[i];
@@ -164,6 +176,8 @@ int plog__index(struct partition_log *log, unsigned i, bool times, struct errmsg
     int rc = segment_load_offsets(s, &at, &why);
     if (rc == 0 && times)
         rc = segment_load_times(s, &at, &why);
+    if (rc == 0 && times && i + 1 < log->loaded->count && !times_are_complete(s, &at))
+        rc = ERR_CORRUPT;
     if (rc == ERR_NOTFOUND || rc == ERR_CORRUPT) {
         rc = segment_rebuild_index(s, &at, log->config->index_interval_bytes, msg);
         if (rc == 0 && segment_write_indexes(s, &at, &why) == 0) // where it cannot be written, memory does

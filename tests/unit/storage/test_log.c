@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdint.h>
 #include <cmocka.h>
 #include "core/base/mem.h"
@@ -186,9 +187,46 @@ static void after_a_kill_everything_written_is_there(void **state)
     store_fini(&s);
 }
 
+// The file of a closed segment that was cut at an entry looks whole; it must not hide the segment.
+static void a_time_index_that_lost_its_end_is_made_again(void **state)
+{
+    struct store s;
+    store_init(&s, 1);
+    s.config.segment_bytes = 20000;
+    s.config.index_interval_bytes = 1000;
+    struct partition_log *log = store_create(&s, "t");
+    for (int i = 0; i < 100; i++)
+        store_append_ok(&s, log, &(struct batch_spec){.base = i, .time = 1000 + i, .value_bytes = 500});
+    assert_true(plog_segments(log) > 2);
+    assert_int_equal(plog_close(log, NULL), 0);
+    store_close_dir(&s);
+    char path[128];
+    (void)snprintf(path, sizeof path, "/data/t-0/%020d.timeindex", 0);
+    for (int cut = 0; cut < 3; cut++) {
+        struct vfs *fs = vfs_faulty_fs(s.disk);
+        struct vfs_file *f;
+        uint64_t size;
+        assert_int_equal(fs->ops->open(fs, path, VFS_WRITE, &f, NULL), 0);
+        assert_int_equal(fs->ops->size(f, &size), 0);
+        assert_true(size > 24 && size % 12 == 0);
+        assert_int_equal(fs->ops->truncate(f, cut == 0 ? 0 : size - 12 * (uint64_t)cut), 0);
+        vfs_file_unref(f);
+        store_open_dir(&s);
+        log = store_reopen(&s, "t", true, NULL);
+        struct plog_timestamp found;
+        assert_int_equal(plog_find_timestamp(log, 1010, 100, &found, NULL), 0);
+        assert_int_equal(found.offset, 10);
+        assert_int_equal(plog_close(log, NULL), 0);
+        store_close_dir(&s);
+    }
+    store_open_dir(&s);
+    store_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_time_index_that_lost_its_end_is_made_again),
         cmocka_unit_test(a_new_log_is_empty_and_has_no_directory),
         cmocka_unit_test(what_was_appended_is_read_back),
         cmocka_unit_test(a_read_begins_at_the_batch_that_holds_the_offset),
