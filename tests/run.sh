@@ -118,6 +118,10 @@ bad=$?
 [ "$bad" -eq 0 ] || grep -E 'error:' "$logs/format.log" | cut -d: -f1 | sort | uniq -c | head -20
 count format $((bad == 0)) $((bad != 0))
 
+say "cost of a produce request"
+python3 tests/bench/guard.py | tee "$logs/guard.log"
+count guard "$(grep -c '^ok' "$logs/guard.log")" "$(grep -c '^OVER' "$logs/guard.log")"
+
 say "address and undefined behaviour sanitizers"
 build build-asan -Db_sanitize=address,undefined -Db_lundef=false -Dwerror=false --optimization=1
 ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 unit build-asan asan --suite quick --timeout-multiplier 6

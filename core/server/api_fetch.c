@@ -312,8 +312,10 @@ static void handle(struct request *rq)
         return;
     }
     mono_us now = node_now(rq->loop->loop);
-    int16_t error = fetch_session_begin(b->sessions, in, rq->version, op->replica >= 0, now,
-                                        node_random_u64(b->node), &op->session, &op->incremental);
+    // Randomness is a system call: only a session that is begun needs an id.
+    uint64_t random = in->session_epoch == FETCH_SESSION_FIRST_EPOCH ? node_random_u64(b->node) : 0;
+    int16_t error = fetch_session_begin(b->sessions, in, rq->version, op->replica >= 0, now, random,
+                                        &op->session, &op->incremental);
     if (error != KE_NONE) {
         refuse(rq, error);
         return;
