@@ -260,8 +260,10 @@ int main(int argc, char **argv)
     if (argc > 4)
         return run_member(argv[1], (int)strtol(argv[4], NULL, 10), voters, seconds);
     (void)mkdir(argv[1], 0755);
+    pid_t members[7] = {0};
     for (int i = 0; i < voters; i++) {
-        if (fork() == 0) {
+        members[i] = fork();
+        if (members[i] == 0) {
             char id[16];
             (void)snprintf(id, sizeof id, "%d", i);
             execl("/proc/self/exe", argv[0], argv[1], argc > 2 ? argv[2] : "3", argc > 3 ? argv[3] : "2", id,
@@ -269,12 +271,19 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    int status;
+    int status, ended = 0;
     pid_t pid;
     while ((pid = wait(&status)) > 0) {
         if (WIFSIGNALED(status))
             printf("%.4f a process was killed\n", wall());
         (void)fflush(stdout);
+        for (int i = 0; i < voters; i++)
+            members[i] = members[i] == pid ? 0 : members[i];
+        ended++;
+        for (int i = 0; i < voters && ended > 1; i++) { // one was killed, one took over: that is all
+            if (members[i])
+                kill(members[i], SIGTERM);
+        }
     }
     return 0;
 }
