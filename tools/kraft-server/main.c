@@ -182,6 +182,8 @@ static int run(struct program *p)
         }
         return fail(EXIT_FAILED, &msg);
     }
+    mem_free(p->dirs);
+    p->dirs = NULL;
     p->reopen.run = reopen_task;
     node_on_signal(p->node, SIGHUP, server_signal_loop(p->server), &p->reopen);
     int sig = node_run_until_signal(p->node);
