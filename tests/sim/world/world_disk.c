@@ -133,10 +133,29 @@ static int d_stat(struct vfs *fs, const char *path, struct vfs_stat *out)
 {
     return OUTSIDE(host_of(fs), inner(fs)->ops->stat(inner(fs), path, out));
 }
+// A walk's callback is the node's code again: what it allocates is the node's.
+struct listing {
+    struct world *w;                                        // for the context
+    struct node *node;                                      // who walks
+    int (*each)(void *data, const char *name, bool is_dir); // its callback
+    void *data;                                             // the callback's
+};
+static int list_each(void *data, const char *name, bool is_dir)
+{
+    struct listing *l = data;
+    world_leave(l->w, l->node);
+    int rc = l->each(l->data, name, is_dir);
+    (void)world_enter_none(l->w);
+    return rc;
+}
 static int d_list(struct vfs *fs, const char *path, int (*each)(void *data, const char *name, bool is_dir),
                   void *data)
 {
-    return OUTSIDE(host_of(fs), inner(fs)->ops->list(inner(fs), path, each, data));
+    struct world *w = host_of(fs)->w;
+    struct listing l = {w, world_enter_none(w), each, data};
+    int rc = inner(fs)->ops->list(inner(fs), path, list_each, &l);
+    world_leave(w, l.node);
+    return rc;
 }
 static int d_space(struct vfs *fs, const char *path, uint64_t *free_bytes, uint64_t *total_bytes)
 {
