@@ -349,6 +349,9 @@ static bool is_connected(void *data)
 struct client *fixture_connect(struct fixture *f, unsigned number)
 {
     struct client *c = &f->clients[number];
+    for (unsigned k = 0; k < c->replies_count; k++) {
+        free((void *)(uintptr_t)c->replies[k].data);
+    }
     *c = (struct client){.f = f};
     (void)world_call(world_host_node(f->client_host), dial, c);
     assert_true(world_run_until(f->world, MINUTE_MS, is_connected, c));

@@ -72,6 +72,7 @@ static void produce_until(struct run *r, struct client *c, mono_us end)
             r->sent[i] = r->sent[i + 1];
         }
         free((void *)(uintptr_t)c->replies[c->replies_taken - 1].data);
+        c->replies[c->replies_taken - 1] = SLICE_NULL;
         if (c->replies_taken == c->replies_count) {
             c->replies_taken = c->replies_count = 0;
         }
