@@ -123,8 +123,9 @@ def test_recorded_requests_are_answered_as_by_the_reference(broker):
     assert not found, '\n'.join(found)
 
 
-def test_every_served_api_has_the_versions_of_the_reference(broker):
-    c = messages.Connection(broker.port)
+@pytest.mark.parametrize('listener', ['port', 'controller_port'])
+def test_every_served_api_has_the_versions_of_the_reference(broker, listener):
+    c = messages.Connection(getattr(broker, listener))
     for row in c.call('ApiVersions', 4, {'clientSoftwareName': 'test', 'clientSoftwareVersion': '1'})['apiKeys']:
         api = next(a for a in messages.apis().values() if a['key'] == row['apiKey'])
         want = (0 if api['name'] == 'Produce' else api['min'], api['max_stable'])  # old clients look for Produce 0, which the reference also claims
