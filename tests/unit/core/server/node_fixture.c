@@ -256,8 +256,10 @@ bool nodes_wait_active(struct nodes *n, uint64_t ms)
 // ---- images ---------------------------------------------------------------------------------------------
 static const struct image *image_of(struct sim_node *s)
 {
+    if (!s->server)
+        return NULL;
     if (s->roles & ROLE_CONTROLLER)
-        return controller_node_image(s->server->controller);
+        return s->server->controller ? controller_node_image(s->server->controller) : NULL;
     return s->server->published;
 }
 

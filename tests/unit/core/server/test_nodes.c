@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "core/protocol/gen/broker_heartbeat_request.h"
+#include "core/protocol/gen/broker_heartbeat_response.h"
 #include "core/protocol/gen/broker_registration_request.h"
 #include "core/protocol/gen/broker_registration_response.h"
 #include "core/protocol/gen/describe_cluster_request.h"
@@ -16,9 +18,15 @@
 #include "core/protocol/gen/describe_configs_response.h"
 #include "core/protocol/gen/describe_quorum_request.h"
 #include "core/protocol/gen/describe_quorum_response.h"
+#include "core/protocol/gen/envelope_request.h"
+#include "core/protocol/gen/envelope_response.h"
 #include "core/protocol/gen/errors.h"
 #include "core/protocol/gen/fetch_request.h"
 #include "core/protocol/gen/fetch_response.h"
+#include "core/protocol/gen/init_producer_id_request.h"
+#include "core/protocol/gen/init_producer_id_response.h"
+#include "core/protocol/gen/unregister_broker_request.h"
+#include "core/protocol/gen/unregister_broker_response.h"
 #include "tests/unit/core/server/node_fixture.h"
 
 #define SECONDS(s) ((s)*1000)
@@ -347,6 +355,136 @@ static void configs_of_a_topic_have_sources_and_synonyms(void **state)
     nodes_free(&n);
 }
 
+static struct kp_envelope_response *envelope(struct nodes *n, struct slice principal, struct slice inner)
+{
+    struct kp_envelope_request q;
+    const uint8_t address[4] = {10, 0, 0, 1};
+    kp_envelope_request_init(&q);
+    q.request_data = inner;
+    q.request_principal = principal;
+    q.client_host_address = slice_of(address, 4);
+    struct kp_envelope_response *a = nodes_ask(n, &n->node[0], KP_API_ENVELOPE, 0, &q, SECONDS(10));
+    assert_non_null(a);
+    return a;
+}
+
+#define ANONYMOUS SLICE_LIT("\0\0\5User\12ANONYMOUS\0\0") // version 0, type, name, no token, no tags
+
+static void an_envelope_with_a_strange_principal_is_refused(void **state)
+{
+    struct nodes n;
+    start(&n, 18, 1, 0, false);
+    assert_int_equal(envelope(&n, SLICE_LIT("\0\7xyz"), SLICE_LIT("\0\23\0\7"))->error_code,
+                     KE_PRINCIPAL_DESERIALIZATION_FAILURE);
+    nodes_free(&n);
+}
+
+static void an_envelope_carries_only_what_brokers_forward(void **state)
+{
+    struct nodes n;
+    start(&n, 19, 1, 0, false);
+    const uint8_t heartbeat[] = {0, KP_API_BROKER_HEARTBEAT, 0, 0, 0, 0, 0, 1, 255, 255, 0};
+    const uint8_t nested[] = {0, KP_API_ENVELOPE, 0, 0, 0, 0, 0, 1, 255, 255, 0};
+    assert_int_equal(envelope(&n, ANONYMOUS, slice_of(heartbeat, sizeof heartbeat))->error_code,
+                     KE_INVALID_REQUEST);
+    assert_int_equal(envelope(&n, ANONYMOUS, slice_of(nested, sizeof nested))->error_code,
+                     KE_INVALID_REQUEST);
+    assert_int_equal(envelope(&n, ANONYMOUS, SLICE_LIT("\0"))->error_code, KE_INVALID_REQUEST);
+    nodes_free(&n);
+}
+
+static void an_envelope_answers_with_the_inner_header_and_body(void **state)
+{
+    struct nodes n;
+    start(&n, 20, 1, 0, false);
+    // DeleteTopics v6, correlation 9, client id null, no tags: one topic by name "x", timeout 0.
+    const uint8_t inner[] = {0,   KP_API_DELETE_TOPICS,
+                             0,   6,
+                             0,   0,
+                             0,   9,
+                             255, 255,
+                             0,   2,
+                             2,   'x',
+                             0,   0,
+                             0,   0,
+                             0,   0,
+                             0,   0,
+                             0,   0,
+                             0,   0,
+                             0,   0,
+                             0,   0,
+                             0,   0,
+                             0,   0,
+                             0,   0};
+    struct kp_envelope_response *a = envelope(&n, ANONYMOUS, slice_of(inner, sizeof inner));
+    assert_int_equal(a->error_code, KE_NONE);
+    assert_true(a->response_data.len > 5);
+    assert_int_equal(a->response_data.data[3], 9);
+    nodes_free(&n);
+}
+
+static void a_heartbeat_of_an_old_registration_is_stale(void **state)
+{
+    struct nodes n;
+    start(&n, 21, 1, 1, false);
+    struct kp_broker_heartbeat_request q;
+    kp_broker_heartbeat_request_init(&q);
+    q.broker_id = 11;
+    q.broker_epoch = atomic_load(&nodes_get(&n, 11)->server->broker.epoch) - 1;
+    struct kp_broker_heartbeat_response *a =
+        nodes_ask(&n, &n.node[0], KP_API_BROKER_HEARTBEAT, 1, &q, SECONDS(10));
+    assert_int_equal(a->error_code, KE_STALE_BROKER_EPOCH);
+    nodes_free(&n);
+}
+
+static void a_broker_that_was_unregistered_registers_anew(void **state)
+{
+    struct nodes n;
+    start(&n, 22, 1, 2, false);
+    struct sim_node *gone = nodes_get(&n, 12);
+    world_cut_all(n.world, gone->host, true);
+    world_run(n.world, 12000);
+    struct kp_unregister_broker_request q;
+    kp_unregister_broker_request_init(&q);
+    q.broker_id = 12;
+    struct kp_unregister_broker_response *a =
+        nodes_ask(&n, nodes_get(&n, 11), KP_API_UNREGISTER_BROKER, 0, &q, SECONDS(10));
+    assert_int_equal(a->error_code, KE_NONE);
+    struct controller_node *cn = n.node[0].server->controller;
+    assert_null(image_broker(controller_node_image(cn), 12));
+    world_heal(n.world);
+    world_run(n.world, 20000);
+    assert_non_null(image_broker(controller_node_image(cn), 12));
+    assert_false(image_broker(controller_node_image(cn), 12)->fenced);
+    nodes_free(&n);
+}
+
+static void producer_ids_are_unique_over_brokers_and_restarts(void **state)
+{
+    struct nodes n;
+    start(&n, 23, 1, 2, false);
+    int64_t seen[40];
+    for (int i = 0; i < 40; i++) {
+        struct sim_node *b = nodes_get(&n, i % 2 ? 11 : 12);
+        if (i == 20) {
+            node_crash(b, false);
+            node_start(b);
+            assert_true(nodes_wait_running(&n, SECONDS(30)));
+        }
+        struct kp_init_producer_id_request q;
+        kp_init_producer_id_request_init(&q);
+        q.transactional_id = SLICE_NULL;
+        struct kp_init_producer_id_response *a =
+            nodes_ask(&n, b, KP_API_INIT_PRODUCER_ID, 4, &q, SECONDS(10));
+        assert_non_null(a);
+        assert_int_equal(a->error_code, KE_NONE);
+        seen[i] = a->producer_id;
+        for (int k = 0; k < i; k++)
+            assert_true(seen[k] != seen[i]);
+    }
+    nodes_free(&n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +505,12 @@ int main(void)
         cmocka_unit_test(a_follower_refuses_what_only_the_active_controller_may_do),
         cmocka_unit_test(controllers_are_described_with_the_active_one),
         cmocka_unit_test(configs_of_a_topic_have_sources_and_synonyms),
+        cmocka_unit_test(an_envelope_with_a_strange_principal_is_refused),
+        cmocka_unit_test(an_envelope_carries_only_what_brokers_forward),
+        cmocka_unit_test(an_envelope_answers_with_the_inner_header_and_body),
+        cmocka_unit_test(a_heartbeat_of_an_old_registration_is_stale),
+        cmocka_unit_test(a_broker_that_was_unregistered_registers_anew),
+        cmocka_unit_test(producer_ids_are_unique_over_brokers_and_restarts),
     };
     return cmocka_run_group_tests_name("nodes", tests, NULL, NULL);
 }
