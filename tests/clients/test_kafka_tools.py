@@ -10,13 +10,14 @@ import pytest
 
 import kafka
 import kraft
+import quorum
 
 
 @pytest.fixture(scope='module')
 def node():
     """A combined node with the topic 'data': two partitions, 100 keyed records in partition 0."""
     with kraft.Cluster() as c:
-        n = c.single(extra={'log.index.interval.bytes': '100'})
+        n = c.single(extra={'log.index.interval.bytes': '100', 'metadata.log.max.record.bytes.between.snapshots': '3000'})
         kraft.admin(n.address, 'topics', 'create', '--topic', 'data', '--partitions', '2')
         lines = ''.join(f'key-{i}\tvalue-{i}\n' for i in range(100))
         subprocess.run(['kcat', '-b', n.address, '-P', '-t', 'data', '-p', '0', '-K', '\t', '-X', 'batch.num.messages=10', '-X', 'enable.idempotence=true'],
@@ -216,6 +217,15 @@ def test_dump_log_reads_the_metadata_log_and_checkpoints(files):
         assert f'"type":"{record}"' in out
 
 
+def test_dump_log_reads_a_snapshot_of_the_image(files):
+    folder = os.path.join(files, '__cluster_metadata-0')
+    newest = sorted(f for f in os.listdir(folder) if f.endswith('.checkpoint'))[-1]
+    assert int(newest.split('-')[0]) > 0
+    out = kafka.tool('DumpLogSegments', '--cluster-metadata-decoder', '--files', os.path.join(folder, newest))
+    assert out.count('SnapshotHeader') == 1 and out.count('SnapshotFooter') == 1 and 'isvalid: false' not in out
+    assert '"type":"REGISTER_BROKER_RECORD"' in out and '"name":"data"' in out and out.count('"type":"PARTITION_RECORD"') >= 2
+
+
 def test_dump_log_reads_a_data_log(files):
     out = kafka.tool('DumpLogSegments', '--print-data-log', '--files', named(os.path.join(files, 'data-0'), '.log'))
     assert out.count('isvalid: true') >= 10 and 'isvalid: false' not in out
@@ -242,3 +252,43 @@ def test_the_storage_tool_knows_a_formatted_directory(files, tmp_path):
                       f'controller.quorum.bootstrap.servers=localhost:9093\nlog.dirs={files}\n')
     out = kafka.java('kafka.tools.StorageTool', 'info', '-c', config).stdout
     assert f'Found log directory:\n  {files}' in out and 'Found metadata: {cluster.id=' in out
+
+
+@pytest.fixture(scope='module')
+def three():
+    """Three controllers and a broker, all separate."""
+    with kraft.Cluster() as c:
+        controllers, brokers = quorum.build(c)
+        for n in controllers:
+            n.start(wait=False)
+        for n in brokers:
+            n.start()
+        yield controllers, brokers[0]
+
+
+def replication(node):
+    """{node id: row} of describe --replication."""
+    head, *rows = [re.split(r'\s*\t\s*', line.strip()) for line in kafka.tool('MetadataQuorumCommand', *broker(node), 'describe', '--replication').strip().splitlines()]
+    return {int(r[0]): dict(zip(head, r)) for r in rows}
+
+
+def test_metadata_quorum_shows_followers_and_observers(three):
+    _, b = three
+    rows = replication(b)
+    assert sorted(rows) == [1, 2, 3, 11]
+    assert sorted(r['Status'] for r in rows.values()) == ['Follower', 'Follower', 'Leader', 'Observer'] and rows[11]['Status'] == 'Observer'
+    status = fields(kafka.tool('MetadataQuorumCommand', *broker(b), 'describe', '--status'))
+    assert sorted(v['id'] for v in json.loads(status['CurrentVoters'])) == [1, 2, 3]
+    assert [v['id'] for v in json.loads(status['CurrentObservers'])] == [11]
+
+
+def test_metadata_quorum_removes_a_controller_and_adds_it_again(three):
+    controllers, b = three
+    rows = replication(b)
+    out = next(c for c in controllers if rows[c.id]['Status'] != 'Leader')
+    said = kafka.tool('MetadataQuorumCommand', *broker(b), 'remove-controller', '--controller-id', out.id, '--controller-directory-id', rows[out.id]['DirectoryId'])
+    assert f'Removed KRaft controller {out.id} with directory id {rows[out.id]["DirectoryId"]}' in said
+    assert replication(b).get(out.id, {}).get('Status') in (None, 'Observer')
+    kafka.tool('MetadataQuorumCommand', '--command-config', out.config, *broker(b), 'add-controller')
+    assert replication(b)[out.id]['Status'] == 'Follower'
+    kraft.admin(b.address, 'topics', 'create', '--topic', 'after-the-changes')
