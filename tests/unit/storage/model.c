@@ -232,6 +232,7 @@ static void check_transactions(struct model *m)
     if (plog_segment_bases(m->log, &first_base, 1) == 0)
         return;
     first_base = first_base > m->history ? first_base : m->history; // what began below may be forgotten
+    first_base = first_base > m->sure ? first_base : m->sure;
     assert_int_equal(plog_aborted_in(m->log, m->start, end, &aborted, &count, NULL), 0);
     for (unsigned i = 0; i < m->in_count; i++) {
         const struct model_batch *b = &m->in[i];
@@ -339,7 +340,7 @@ static void take_over(struct model *m, log_offset must_have)
         if (found[i].epoch >= m->epoch)
             m->epoch = found[i].epoch;
     m->epoch++;
-    m->start = start;
+    m->start = m->sure = start;
     m->durable = plog_recovery_point(m->log) < end ? plog_recovery_point(m->log) : end;
     if (start == end && producer_states_count(plog_producers(m->log)) == 0)
         m->history = start;

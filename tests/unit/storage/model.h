@@ -33,6 +33,7 @@ struct model {
     bool txn_open[3];            // of producers 20 to 22
     int32_t txn_sequence[3];     // of them
     log_offset history;          // transactions that began below are forgotten: the log was emptied there
+    log_offset sure;           // what began below may have been another batch: below the start, before a crash
     bool flush_each;             // flush.messages=1: acknowledged is durable
     struct plog_recovery report; // of the last restart that was not clean
     unsigned acked;              // appends that succeeded
