@@ -58,6 +58,7 @@ bool plog_flush_begin(struct partition_log *log, struct plog_flush *f)
     plog__place(log, dir, &at);
     f->generation = l->generation;
     struct errmsg msg;
+    plog__snapshots_drop_stale(log);
     f->result = plog__write_epochs(log, false, &msg);
     if (f->result == 0)
         f->result = plog__write_aborted(log, &msg);

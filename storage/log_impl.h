@@ -32,6 +32,8 @@ struct log_loaded {
     struct txn_index aborted;          // aborted transactions of the active segment
     log_offset *snapshots;             // offsets of the .snapshot files, rising
     unsigned snapshots_count, snapshots_cap;
+    log_offset *stale; // snapshots that may be of truncated batches: removed before the recovery point moves
+    unsigned stale_count;             // of them
     log_offset producers_saved;       // offset of the newest snapshot; -1 none
     struct log_hint hints[LOG_HINTS]; // ring
     unsigned hint_next;               // next to replace
@@ -122,6 +124,9 @@ bool plog__marker(const uint8_t *batch, size_t size, bool *commit, int32_t *coor
 // ---- producer snapshots (log_producers.c) -----------------------------------------------------------------
 int plog__snapshot_take(struct partition_log *log,
                         struct errmsg *msg); // at the log end, if there is none yet
+void plog__snapshots_distrust_above(struct partition_log *log,
+                                    log_offset offset); // forgets them; the files go with the next flush
+void plog__snapshots_drop_stale(struct partition_log *log);
 void plog__snapshots_remove_above(struct partition_log *log, log_offset offset); // those beyond
 void plog__snapshot_remove(struct partition_log *log, log_offset offset);
 void plog__snapshots_note(struct partition_log *log, log_offset offset);

@@ -48,6 +48,7 @@ void plog__unload(struct partition_log *log)
     producer_states_free(l->producers);
     txn_index_fini(&l->aborted);
     mem_free(l->snapshots);
+    mem_free(l->stale);
     mem_free(l->iov);
     mem_free(l);
     log->loaded = NULL;
@@ -306,6 +307,7 @@ int plog_close(struct partition_log *log, struct errmsg *msg)
         char dir[LAYOUT_PATH_BYTES];
         struct segment_place at;
         plog__place(log, dir, &at);
+        plog__snapshots_drop_stale(log);
         if (s) {
             sparse_index_close(s->index, s->base);
             rc = segment_write_indexes(s, &at, msg);

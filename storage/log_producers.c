@@ -130,7 +130,9 @@ int plog__snapshot_take(struct partition_log *log, struct errmsg *msg)
     uint8_t *bytes;
     size_t len;
     producer_states_encode(plog__producers(log), &bytes, &len);
-    int rc = small_file_replace(log_dir_fs(log->dir), path, slice_of(bytes, len), false, msg);
+    plog__snapshots_drop_stale(log);
+    int rc = small_file_write(log_dir_fs(log->dir), path, slice_of(bytes, len),
+                              msg); // its checksum tells a torn one
     mem_free(bytes);
     if (rc)
         return rc;
@@ -163,6 +165,38 @@ void plog__snapshots_remove_above(struct partition_log *log, log_offset offset)
     struct log_loaded *l = log->loaded;
     while (l->snapshots_count && l->snapshots[l->snapshots_count - 1] > offset)
         plog__snapshot_remove(log, l->snapshots[l->snapshots_count - 1]);
+}
+
+void plog__snapshots_distrust_above(struct partition_log *log, log_offset offset)
+{
+    struct log_loaded *l = log->loaded;
+    unsigned keep = l->snapshots_count;
+    while (keep && l->snapshots[keep - 1] > offset)
+        keep--;
+    unsigned more = l->snapshots_count - keep;
+    if (more == 0)
+        return;
+    l->stale = mem_realloc(l->stale, (l->stale_count + more) * sizeof(*l->stale));
+    memcpy(l->stale + l->stale_count, l->snapshots + keep, more * sizeof(*l->stale));
+    l->stale_count += more;
+    l->snapshots_count = keep;
+    l->producers_saved = keep ? l->snapshots[keep - 1] : -1;
+}
+
+void plog__snapshots_drop_stale(struct partition_log *log)
+{
+    struct log_loaded *l = log->loaded;
+    char dir[LAYOUT_PATH_BYTES], path[LAYOUT_PATH_BYTES];
+    if (l->stale_count == 0)
+        return;
+    plog__dir(log, dir);
+    for (unsigned i = 0; i < l->stale_count; i++)
+        if (layout_path(path, dir, l->stale[i], LAYOUT_SNAPSHOT, LAYOUT_PLAIN))
+            (void)log_dir_fs(log->dir)->ops->unlink(log_dir_fs(log->dir), path);
+    l->names_unsynced++;
+    l->stale_count = 0;
+    mem_free(l->stale);
+    l->stale = NULL;
 }
 
 static int read_snapshot(struct partition_log *log, log_offset offset, struct errmsg *msg)
@@ -232,7 +266,8 @@ int plog__producers_rebuild(struct partition_log *log, log_offset base, log_offs
         log_offset at = l->snapshots[i - 1];
         if (at > base)
             continue;
-        if (at < from) // batches between it and the first segment are gone: what it says may have been decided there
+        if (at < from) // batches between it and the first segment are gone: what it says may have been
+                       // decided there
             break;
         struct errmsg why;
         int rc = read_snapshot(log, at, &why);

@@ -272,7 +272,7 @@ int plog__recover(struct partition_log *log, log_offset intact_below, struct plo
                     r.next); // what is read may not be synced, whatever an old checkpoint says
         log_dir__touch(log->dir, false);
     }
-    plog__snapshots_remove_above(log, r.next); // they may be of batches that a truncation removed
+    plog__snapshots_distrust_above(log, r.next); // they may be of batches that a truncation removed
     int rc = plog__producers_rebuild(log, r.next, r.next, msg);
     for (unsigned i = r.first; i < l->count && rc == 0; i++)
         rc = recover_segment(&r, i, intact_below, msg);
