@@ -247,8 +247,7 @@ static void check_transactions(struct model *m)
             bool known = *first >= first_base;
             bool next = seen < count && aborted[seen].producer_id == b->producer;
             assert_true(!known || (next && aborted[seen].first_offset == *first));
-            seen += next &&
-                    (known || (aborted[seen].first_offset >= *first && aborted[seen].first_offset < b->base));
+            seen += next && (known || aborted[seen].first_offset < b->base);
         }
         *first = -1;
     }
