@@ -74,7 +74,7 @@ unit() {
 py() {
     local name=$1 out=$logs/$1.log
     shift
-    KRAFT_BUILD=$top/build "$top/build/test-venv/bin/python" -m pytest -q -x --no-header -p no:cacheprovider -rfE "$@" 2>&1 | tee "$out" | grep -vE '^\.+ *\[|^$'
+    KRAFT_BUILD=$top/build "$top/build/test-venv/bin/python" -m pytest -q --no-header -p no:cacheprovider -rfE "$@" 2>&1 | tee "$out" | grep -vE '^\.+ *\[|^$'
     local ok bad
     ok=$(grep -oE '[0-9]+ passed' "$out" | tail -1 | grep -oE '[0-9]+') bad=$(grep -oE '[0-9]+ (failed|error)' "$out" | awk '{ n += $1 } END { print n + 0 }')
     [ -n "$ok" ] || ok=0
