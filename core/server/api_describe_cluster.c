@@ -38,12 +38,20 @@ static void describe_brokers(struct request *rq, const struct kp_describe_cluste
     out->controller_id = cluster_view_controller(rq, image);
 }
 
-static void refuse(struct request *rq, struct kp_describe_cluster_response *out, int16_t error,
-                   const char *text)
+// Everything but error and message has its default then.
+static void refuse(struct request *rq, int16_t error, const char *text)
 {
-    out->error_code = error;
-    out->error_message = slice_str(text);
-    REQUEST_REPLY(rq, describe_cluster_response, out);
+    struct kp_describe_cluster_response out;
+    kp_describe_cluster_response_init(&out);
+    out.throttle_time_ms = rq->throttle_ms;
+    out.error_code = error;
+    out.error_message = slice_str(text);
+    REQUEST_REPLY(rq, describe_cluster_response, &out);
+}
+
+static void refuse_type(struct request *rq, int8_t type)
+{
+    refuse(rq, KE_UNSUPPORTED_ENDPOINT_TYPE, arena_printf(&rq->arena, "Unsupported endpoint type %d", type));
 }
 
 static struct kp_describe_cluster_request *begin(struct request *rq, struct kp_describe_cluster_response *out)
@@ -69,11 +77,11 @@ static void handle_broker(struct request *rq)
         return;
     }
     if (in->endpoint_type == ENDPOINT_CONTROLLERS) {
-        refuse(rq, &out, KE_MISMATCHED_ENDPOINT_TYPE,
+        refuse(rq, KE_MISMATCHED_ENDPOINT_TYPE,
                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
                "CONTROLLER");
     } else if (in->endpoint_type != ENDPOINT_BROKERS) {
-        refuse(rq, &out, KE_UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type");
+        refuse_type(rq, in->endpoint_type);
     } else {
         describe_brokers(rq, in, request_image(rq), &out);
         REQUEST_REPLY(rq, describe_cluster_response, &out);
@@ -119,13 +127,13 @@ static void handle_controller(struct request *rq)
         return;
     }
     if (in->endpoint_type == ENDPOINT_BROKERS) {
-        refuse(rq, &out, KE_MISMATCHED_ENDPOINT_TYPE,
+        refuse(rq, KE_MISMATCHED_ENDPOINT_TYPE,
                "The request was sent to an endpoint of type CONTROLLER, but we wanted an endpoint of type "
                "BROKER");
         return;
     }
     if (in->endpoint_type != ENDPOINT_CONTROLLERS) {
-        refuse(rq, &out, KE_UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type");
+        refuse_type(rq, in->endpoint_type);
         return;
     }
     describe_controllers(rq, request_image(rq), &out);

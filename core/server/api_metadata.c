@@ -17,6 +17,7 @@ typedef struct kp_metadata_response_metadata_response_partition partition_answer
 #define OPERATIONS_FROM 8     // version with authorized operations
 #define LISTENER_ERROR_FROM 6 // version that knows LISTENER_NOT_FOUND
 #define IDS_FROM 10           // version with topic ids
+#define BY_ID_FROM 12         // version that finds topics by id
 #define AUTO_CREATE_FROM 4    // version that may forbid creation
 
 struct metadata_op {
@@ -119,6 +120,9 @@ static void answer_named(struct request *rq, struct metadata_op *op, const struc
         to->name = asked->name;
         to->topic_id = asked->topic_id;
         to->is_internal = !by_id && cluster_view_internal(asked->name);
+        if (told && !by_id && in->include_topic_authorized_operations) {
+            to->topic_authorized_operations = cluster_view_topic_operations();
+        }
         if (!told) {
             to->error_code = by_id ? KE_UNKNOWN_TOPIC_ID : KE_TOPIC_AUTHORIZATION_FAILED;
         } else if (by_id) {
@@ -154,10 +158,41 @@ static void created(struct request *rq, const int16_t *errors, unsigned count)
     REQUEST_REPLY(rq, metadata_response, &op->out);
 }
 
+// Versions 10 and 11 have the field of the topic id, but do not look topics up by it.
+static bool asks_by_id_too_early(const struct request *rq, const struct kp_metadata_request *in)
+{
+    for (int32_t i = 0; rq->version >= IDS_FROM && rq->version < BY_ID_FROM && i < in->topics_count; i++) {
+        if (slice_is_null(in->topics[i].name) || !uuid_is_zero(in->topics[i].topic_id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void refuse(struct request *rq, const struct kp_metadata_request *in, int16_t error)
+{
+    struct kp_metadata_response out;
+    kp_metadata_response_init(&out);
+    out.throttle_time_ms = rq->throttle_ms;
+    out.topics = arena_alloc(&rq->arena, (size_t)in->topics_count * sizeof *out.topics);
+    for (int32_t i = 0; i < in->topics_count; i++) {
+        topic_answer *to = &out.topics[out.topics_count++];
+        kp_metadata_response_metadata_response_topic_init(to);
+        to->error_code = error;
+        to->name = in->topics[i].name;
+        to->topic_id = in->topics[i].topic_id;
+    }
+    REQUEST_REPLY(rq, metadata_response, &out);
+}
+
 static void handle(struct request *rq)
 {
     struct kp_metadata_request *in = REQUEST_DECODE(rq, metadata_request);
     if (in == NULL) {
+        return;
+    }
+    if (asks_by_id_too_early(rq, in)) {
+        refuse(rq, in, KE_INVALID_REQUEST);
         return;
     }
     const struct image *image = request_image(rq);

@@ -112,7 +112,12 @@ static void answer(struct produce_op *op)
         partition_answer *a = part->answer;
         if (a->error_code != KE_NONE) {
             int16_t error = a->error_code;
-            refuse(a, error);
+            if (part->entry.error != KE_NONE) { // else it is in the log, though not acknowledged
+                refuse(a, error);
+            } else {
+                a->base_offset = part->entry.base_offset;
+            }
+            a->log_start_offset = part->entry.log_start;
             if (leader_hints_wanted(error) && rq->version >= HINTS_FROM) {
                 a->current_leader.leader_id = part->entry.leader;
                 a->current_leader.leader_epoch = part->entry.epoch;
@@ -336,6 +341,12 @@ static void tell_record_errors(struct request *rq, partition_answer *a, const st
     a->record_errors_count = n;
 }
 
+static void refuse_batch(partition_answer *a, int16_t error, log_offset log_start)
+{
+    refuse(a, error);
+    a->log_start_offset = error_map_tells_log_start(error) ? log_start : -1;
+}
+
 // Checks one partition's batch; true: it is on its way.
 static bool take_part(struct produce_op *op, struct produce_part *part, struct partition *p,
                       struct slice records)
@@ -344,6 +355,7 @@ static bool take_part(struct produce_op *op, struct produce_part *part, struct p
     struct data_plane *plane = rq->loop->data->data;
     mutex_lock(&p->lock);
     struct topic_rules *topic = topic_rules_ref(p->rules);
+    log_offset log_start = p->state.log_start;
     mutex_unlock(&p->lock);
     struct validate_rules rules = topic->batches;
     rules.zstd_allowed = rq->version >= ZSTD_FROM;
@@ -352,14 +364,17 @@ static bool take_part(struct produce_op *op, struct produce_part *part, struct p
     validate_produce((uint8_t *)(uintptr_t)records.data, records.len, &rules, plane->codecs, v);
     topic_rules_unref(topic);
     if (v->verdict != VALIDATE_OK) {
-        refuse(part->answer, (int16_t)error_map_validate(v->verdict));
+        refuse_batch(part->answer, (int16_t)error_map_validate(v->verdict), log_start);
         tell_record_errors(rq, part->answer, &rules, v);
         return false;
     }
     uint8_t *batch = v->rewritten != NULL ? v->rewritten->data : (uint8_t *)(uintptr_t)records.data;
-    if (batch_is_control(batch) || batch_is_transactional(batch)) {
+    bool lacks_sequence = batch_has_producer(batch) && batch_base_sequence(batch) < 0;
+    if (batch_is_control(batch) || lacks_sequence || batch_is_transactional(batch)) {
+        // Transactional: no transaction can have been begun, there is no coordinator in this release.
+        int16_t error = batch_is_control(batch) || lacks_sequence ? KE_INVALID_RECORD : KE_INVALID_TXN_STATE;
         chunk_unref(v->rewritten);
-        refuse(part->answer, batch_is_control(batch) ? KE_INVALID_RECORD : KE_INVALID_TXN_STATE);
+        refuse_batch(part->answer, error, log_start);
         return false;
     }
     part->entry =
@@ -463,6 +478,19 @@ static void refuse_all(struct produce_op *op, const struct kp_produce_request *i
     }
 }
 
+static bool has_transactional(const struct kp_produce_request *in)
+{
+    for (int32_t i = 0; i < in->topic_data_count; i++) {
+        for (int32_t k = 0; k < in->topic_data[i].partition_data_count; k++) {
+            struct slice records = in->topic_data[i].partition_data[k].records.bytes;
+            if (records.len >= BATCH_HEADER_BYTES && batch_is_transactional(records.data)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void handle(struct request *rq)
 {
     struct kp_produce_request *in = REQUEST_DECODE(rq, produce_request);
@@ -485,8 +513,10 @@ static void handle(struct request *rq)
     op->out.responses = arena_alloc(&rq->arena, (size_t)in->topic_data_count * sizeof *op->out.responses);
     if (in->acks < -1 || in->acks > 1) {
         refuse_all(op, in, KE_INVALID_REQUIRED_ACKS);
-    } else if (!slice_is_null(in->transactional_id)) {
-        refuse_all(op, in, KE_INVALID_TXN_STATE); // no transaction can have been begun here
+    } else if (has_transactional(in) &&
+               (slice_is_null(in->transactional_id) ||
+                !authorize(rq->ctx, ACL_WRITE, ACL_TRANSACTIONAL_ID, in->transactional_id))) {
+        refuse_all(op, in, KE_TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
     } else {
         for (int32_t i = 0; i < in->topic_data_count; i++) {
             take_topic(op, &in->topic_data[i], &op->out.responses[i]);

@@ -72,3 +72,20 @@ enum kafka_error error_map_producer(enum producer_verdict verdict)
     }
     return KE_UNKNOWN_SERVER_ERROR;
 }
+
+bool error_map_tells_log_start(int16_t error)
+{
+    switch (error) {
+    case KE_UNKNOWN_TOPIC_OR_PARTITION:
+    case KE_UNKNOWN_TOPIC_ID:
+    case KE_TOPIC_AUTHORIZATION_FAILED:
+    case KE_NOT_LEADER_OR_FOLLOWER:
+    case KE_FENCED_LEADER_EPOCH:
+    case KE_MESSAGE_TOO_LARGE:
+    case KE_CORRUPT_MESSAGE:
+    case KE_KAFKA_STORAGE_ERROR:
+        return false;
+    default:
+        return true;
+    }
+}

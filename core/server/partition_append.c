@@ -28,7 +28,7 @@ static void fail(struct partition *p, struct append_entry *e, int16_t error)
 {
     e->error = error;
     e->base_offset = e->last_offset = -1;
-    e->log_start = -1;
+    e->log_start = error_map_tells_log_start(error) ? p->state.log_start : -1;
     e->leader = p->state.leader;
     e->epoch = p->state.epoch;
 }

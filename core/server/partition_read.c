@@ -5,12 +5,11 @@
 #include "core/server/partition.h"
 #include "core/server/partition_wake.h"
 
-static void refuse(struct partition *p, struct partition_read *out, int16_t error)
+static void refuse(struct partition_read *out, int16_t error)
 {
     out->error = error;
     out->high_watermark = out->last_stable = -1;
-    out->log_start =
-        error == KE_OFFSET_OUT_OF_RANGE && !p->deleted && p->log != NULL ? p->state.log_start : -1;
+    out->log_start = -1;
 }
 
 bool partition_end_of_epoch_locked(struct partition *p, leader_epoch epoch, leader_epoch *found,
@@ -37,7 +36,7 @@ static bool diverges(struct partition *p, const struct partition_read_args *args
     leader_epoch found = -1;
     log_offset end = -1;
     if (!partition_end_of_epoch_locked(p, args->last_epoch, &found, &end)) {
-        refuse(p, out, KE_OFFSET_OUT_OF_RANGE);
+        refuse(out, KE_OFFSET_OUT_OF_RANGE);
         return true;
     }
     if (found < args->last_epoch || end < args->offset) {
@@ -63,14 +62,14 @@ static void read_bytes(struct partition *p, const struct partition_read_args *ar
     if (err == ERR_AGAIN) {
         out->cold = true;
     } else if (err != 0) {
-        refuse(p, out, (int16_t)error_map(err));
+        refuse(out, (int16_t)error_map(err));
     } else if (args->committed && out->range.len > 0) {
         err = plog_aborted_in(p->log, args->offset, out->range.next_offset, &out->aborted,
                               &out->aborted_count, NULL);
         if (err != 0) {
             plog_range_release(&out->range);
             out->range = (struct plog_range){0};
-            refuse(p, out, (int16_t)error_map(err));
+            refuse(out, (int16_t)error_map(err));
         }
     }
 }
@@ -96,7 +95,7 @@ void partition_read(struct partition *p, const struct partition_read_args *args,
         error = (int16_t)error_map(plog_load(p->log, NULL));
     }
     if (error != KE_NONE) {
-        refuse(p, out, error);
+        refuse(out, error);
         mutex_unlock(&p->lock);
         return;
     }
@@ -106,7 +105,7 @@ void partition_read(struct partition *p, const struct partition_read_args *args,
     out->bound = follower ? p->state.log_end : args->committed ? out->last_stable : out->high_watermark;
     // An offset below the start wins over divergence.
     if (args->offset < p->state.log_start || args->offset > p->state.log_end) {
-        refuse(p, out, KE_OFFSET_OUT_OF_RANGE);
+        refuse(out, KE_OFFSET_OUT_OF_RANGE);
     } else if (!diverges(p, args, out)) {
         if (follower && partition_state_fetched(&p->state, args->replica, args->replica_epoch, args->offset,
                                                 args->replica_log_start, now)) {
