@@ -364,7 +364,9 @@ static bool take_part(struct produce_op *op, struct produce_part *part, struct p
     validate_produce((uint8_t *)(uintptr_t)records.data, records.len, &rules, plane->codecs, v);
     topic_rules_unref(topic);
     if (v->verdict != VALIDATE_OK) {
-        refuse_batch(part->answer, (int16_t)error_map_validate(v->verdict), log_start);
+        bool one = records.len >= BATCH_HEADER_BYTES && batch_magic(records.data) == BATCH_MAGIC &&
+                   batch_size(records.data) == records.len; // else the request itself is at fault
+        refuse_batch(part->answer, (int16_t)error_map_validate(v->verdict), one ? log_start : -1);
         tell_record_errors(rq, part->answer, &rules, v);
         return false;
     }

@@ -93,11 +93,13 @@ static int16_t judge(struct request *rq, const struct kp_api_versions_request *i
         (!software_is_valid(in->client_software_name) || !software_is_valid(in->client_software_version))) {
         return KE_INVALID_REQUEST;
     }
-    if (rq->version >= CLUSTER_FROM && !slice_is_null(in->cluster_id) &&
-        !slice_equal_str(in->cluster_id, rq->listener->cluster_id)) {
-        return KE_REBOOTSTRAP_REQUIRED;
+    if (rq->version < CLUSTER_FROM || (slice_is_null(in->cluster_id) && in->node_id == -1)) {
+        return KE_NONE; // does not say whom it believes to talk to
     }
-    if (rq->version >= CLUSTER_FROM && in->node_id >= 0 && in->node_id != rq->listener->node_id) {
+    if (slice_is_null(in->cluster_id) || in->node_id == -1) {
+        return KE_INVALID_REQUEST; // both or none
+    }
+    if (!slice_equal_str(in->cluster_id, rq->listener->cluster_id) || in->node_id != rq->listener->node_id) {
         return KE_REBOOTSTRAP_REQUIRED;
     }
     return KE_NONE;

@@ -41,8 +41,9 @@ static void tell(struct fetch_op *op, struct fetch_slot *s, partition_answer *a,
     if (s->partition == NULL) {
         a->error_code = s->missing_error;
         a->high_watermark = -1;
-        a->current_leader.leader_id = leader_hints_wanted(a->error_code) ? s->hint_leader : -1;
-        a->current_leader.leader_epoch = leader_hints_wanted(a->error_code) ? s->hint_epoch : -1;
+        bool hint = rq->version >= HINTS_FROM && leader_hints_wanted(a->error_code);
+        a->current_leader.leader_id = hint ? s->hint_leader : -1;
+        a->current_leader.leader_epoch = hint ? s->hint_epoch : -1;
     } else {
         const struct partition_read *r = &s->read;
         a->error_code = r->error;
@@ -53,7 +54,7 @@ static void tell(struct fetch_op *op, struct fetch_slot *s, partition_answer *a,
             a->diverging_epoch.epoch = r->diverging_epoch;
             a->diverging_epoch.end_offset = r->diverging_end;
         }
-        if (leader_hints_wanted(r->error)) {
+        if (rq->version >= HINTS_FROM && leader_hints_wanted(r->error)) {
             a->current_leader.leader_id = r->leader;
             a->current_leader.leader_epoch = r->epoch;
         }

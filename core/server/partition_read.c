@@ -89,7 +89,11 @@ void partition_read(struct partition *p, const struct partition_read_args *args,
         for (int32_t i = 0; i < p->state.replicas_count; i++) {
             known |= p->state.replicas[i] == args->replica;
         }
-        error = known ? KE_NONE : KE_UNKNOWN_LEADER_EPOCH; // its metadata may be ahead of ours
+        known &= args->replica != p->state.self;
+        // One that knows our epoch is ahead of us in metadata: it shall ask again.
+        error = known                      ? KE_NONE
+                : args->current_epoch >= 0 ? KE_UNKNOWN_LEADER_EPOCH
+                                           : KE_NOT_LEADER_OR_FOLLOWER;
     }
     if (error == KE_NONE && !plog_is_loaded(p->log) && plog_end_offset(p->log) > 0) {
         error = (int16_t)error_map(plog_load(p->log, NULL));

@@ -95,6 +95,7 @@ static void a_client_of_another_cluster_is_sent_to_bootstrap(void **unused)
     in.client_software_name = SLICE_LIT("test");
     in.client_software_version = SLICE_LIT("1.0");
     in.cluster_id = SLICE_LIT("another");
+    in.node_id = 1;
     struct kp_api_versions_response *out = client_call(c, KP_API_API_VERSIONS, 5, &in);
     assert_int_equal(out->error_code, KE_REBOOTSTRAP_REQUIRED);
 }
