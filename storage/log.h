@@ -287,6 +287,7 @@ struct plog_flush {
     uint32_t epochs;                          // epochs_unsynced of the log then
     uint32_t names;                           // names_unsynced of the log then
     char *sync_dir;                           // directory to sync as well; NULL none
+    unsigned through;                         // segments that it covers, from the first on
     log_offset active;                        // base of the active segment then
     uint64_t size;                            // bytes of it then
     int result;                               // of `run`

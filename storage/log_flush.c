@@ -72,11 +72,13 @@ bool plog_flush_begin(struct partition_log *log, struct plog_flush *f)
             f->result = 0;
     }
     f->up_to = plog__load(&log->end);
+    f->through = l->count;
     for (unsigned i = 0; i < l->count && f->result == 0; i++) {
         if (!segment_dirty(l->segments[i]))
             continue;
         if (f->count + FILES_PER_SEGMENT > PLOG_FLUSH_FILES) { // the rest is for the next time
             f->up_to = l->segments[i]->base;
+            f->through = i;
             break;
         }
         f->result = take_segment(log, f, &at, i);
@@ -128,7 +130,7 @@ int plog_flush_end(struct plog_flush *f, struct errmsg *msg)
     if (rc == 0 && l && f->sync_dir && l->names_unsynced == f->names)
         l->names_unsynced = 0; // else more were made meanwhile
     if (rc == 0 && same) {
-        for (unsigned i = 0; i < l->count && l->segments[i]->base < f->up_to; i++) {
+        for (unsigned i = 0; i < f->through; i++) {
             struct segment *s = l->segments[i];
             bool was_active = s->base == f->active;
             s->synced = was_active ? (f->size > s->synced ? f->size : s->synced) : s->size;

@@ -467,6 +467,8 @@ int plog__load_files(struct partition_log *log, bool clean, log_offset intact_be
         return plog_truncate_fully(log, start, msg);
     if (plog__load(&log->recovery) > end || l->count == 0)
         plog__store(&log->recovery, end);
+    if (l->count == 0)
+        plog__snapshots_drop_stale(log);
     // The epoch file follows the log start at once, its checkpoint does not: after a crash the start may be
     // an earlier one.
     if (end > start && (l->epochs.count == 0 || l->epochs.list[0].start > start))

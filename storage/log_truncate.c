@@ -168,6 +168,7 @@ int plog_truncate_fully(struct partition_log *log, log_offset offset, struct err
     time_ms created = had ? plog__active(log)->created : 0;
     while (rc == 0 && l->count > 0) // newest first: what a crash leaves is a beginning of the old log
         rc = drop_last(log, &at, msg);
+    plog__snapshots_drop_stale(log);
     while (l->snapshots_count)
         plog__snapshot_remove(log, l->snapshots[l->snapshots_count - 1]);
     if (rc == 0 && had) {
