@@ -492,6 +492,16 @@ static void drained_cb(struct node_conn *conn)
 static const struct node_conn_ops request_conn_ops = {
     .frame = frame_cb, .closed = closed_cb, .drained = drained_cb};
 
+void request_hand_on(struct node_conn *conn)
+{
+    struct request_conn *c = node_conn_data(conn);
+    MUST(c->magic == REQUEST_CONN_MAGIC && c->first == NULL && !c->dirty && c->watches == NULL);
+    node_conn_set_data(conn, NULL);
+    c->magic = 0;
+    rope_clear(&c->out);
+    mem_free(c);
+}
+
 int request_accept(struct node_conn *conn, void *data)
 {
     const struct request_listener *l = data;

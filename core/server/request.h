@@ -100,6 +100,9 @@ void request_loop_fini(struct request_loop *l);
 
 // The `accept` function of node_listen_opts; `data` is a `struct request_listener *`.
 int request_accept(struct node_conn *c, void *data);
+// Gives back what request_accept made, before anything was asked: the connection goes to somebody else
+// (accept_magic of node_listen_opts).
+void request_hand_on(struct node_conn *c);
 
 struct request {
     uint32_t magic;                // REQUEST_MAGIC while in use

@@ -83,6 +83,7 @@ static int accept_controller(struct node_conn *c, void *data)
 static int accept_quorum(struct node_conn *c, void *data)
 {
     struct server_listener *l = data;
+    request_hand_on(c);
     if (!atomic_load(&l->server->controller_accepts))
         return ERR_STATE;
     return quorum_accept(controller_node_quorum(l->server->controller), c);

@@ -90,6 +90,12 @@ static void add_node(struct nodes *n, node_id id, int roles)
     s->dir.b[15] = (uint8_t)id;
 }
 
+static void make_client(void *data)
+{
+    struct nodes *n = data;
+    n->client_loop = node_loop_create(world_host_node(n->client_host), "client");
+}
+
 void nodes_init(struct nodes *n, uint64_t seed, unsigned controllers, unsigned brokers, bool combined,
                 const char *extra)
 {
@@ -109,8 +115,7 @@ void nodes_init(struct nodes *n, uint64_t seed, unsigned controllers, unsigned b
         world_crash(n->node[i].host, false);
     }
     n->client_host = world_host_new(n->world, "client");
-    struct node *client = world_boot(n->client_host);
-    n->client_loop = node_loop_create(client, "client");
+    assert_true(world_call(world_boot(n->client_host), make_client, n));
 }
 
 void nodes_free(struct nodes *n)
