@@ -426,6 +426,84 @@ static void producer_ids_come_from_the_controllers_block(void **unused)
     assert_int_equal(out->producer_epoch, 0);
 }
 
+static struct kp_produce_response_partition_produce_response *produce_answer(struct client *c,
+                                                                             struct slice batch)
+{
+    client_send_produce(c, "t", 0, 1, batch);
+    struct kp_produce_response *out = client_receive(c, KP_API_PRODUCE, 9);
+    return &out->responses[0].partition_responses[0];
+}
+
+static void a_producer_without_a_sequence_is_refused(void **unused)
+{
+    (void)unused;
+    struct client *c = fixture_connect(&f, 0);
+    assert_int_equal(produce_answer(c, fixture_batch(&f, 1, 9, -1))->error_code, KE_INVALID_RECORD);
+}
+
+static void transactional_records_need_a_transactional_id(void **unused)
+{
+    (void)unused;
+    struct client *c = fixture_connect(&f, 0);
+    struct slice plain = fixture_batch(&f, 1, 9, 0);
+    uint8_t *batch = arena_dup(&f.arena, plain.data, plain.len);
+    batch_set_attributes(batch, BATCH_TRANSACTIONAL);
+    batch_seal(batch);
+    assert_int_equal(produce_answer(c, slice_of(batch, plain.len))->error_code,
+                     KE_TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+}
+
+static void a_refused_batch_is_told_the_log_start(void **unused)
+{
+    (void)unused;
+    struct client *c = fixture_connect(&f, 0);
+    assert_int_equal(produce_answer(c, fixture_batch(&f, 1, 9, 0))->error_code, KE_NONE);
+    assert_int_equal(produce_answer(c, fixture_batch(&f, 1, 9, 5))->log_start_offset, 0);
+    struct slice good = fixture_batch(&f, 1, -1, -1);
+    uint8_t *bad = arena_dup(&f.arena, good.data, good.len);
+    bad[good.len - 1] ^= 1;
+    assert_int_equal(produce_answer(c, slice_of(bad, good.len))->log_start_offset, -1);
+}
+
+static void topics_are_not_found_by_id_before_version_12(void **unused)
+{
+    (void)unused;
+    struct client *c = fixture_connect(&f, 0);
+    struct kp_metadata_request in;
+    struct kp_metadata_request_metadata_request_topic t;
+    kp_metadata_request_init(&in);
+    kp_metadata_request_metadata_request_topic_init(&t);
+    t.name = SLICE_LIT("t");
+    t.topic_id.b[3] = 1;
+    in.topics = &t;
+    in.topics_count = 1;
+    struct kp_metadata_response *out = client_call(c, KP_API_METADATA, 11, &in);
+    assert_int_equal(out->topics[0].error_code, KE_INVALID_REQUEST);
+    t.name = SLICE_NULL;
+    out = client_call(c, KP_API_METADATA, 12, &in);
+    assert_int_equal(out->topics[0].error_code, KE_NONE);
+    assert_true(slice_equal_str(out->topics[0].name, "t"));
+}
+
+static void api_versions_wants_cluster_and_node_together(void **unused)
+{
+    (void)unused;
+    struct client *c = fixture_connect(&f, 0);
+    struct kp_api_versions_request in;
+    kp_api_versions_request_init(&in);
+    in.client_software_name = SLICE_LIT("test");
+    in.client_software_version = SLICE_LIT("1.0");
+    in.node_id = 1;
+    struct kp_api_versions_response *out = client_call(c, KP_API_API_VERSIONS, 5, &in);
+    assert_int_equal(out->error_code, KE_INVALID_REQUEST);
+    in.cluster_id = slice_str(f.listener.cluster_id);
+    out = client_call(c, KP_API_API_VERSIONS, 5, &in);
+    assert_int_equal(out->error_code, KE_NONE);
+    in.node_id = 2;
+    out = client_call(c, KP_API_API_VERSIONS, 5, &in);
+    assert_int_equal(out->error_code, KE_REBOOTSTRAP_REQUIRED);
+}
+
 #define BROKER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -457,6 +535,11 @@ int main(void)
         BROKER_TEST(a_failed_write_takes_the_directory_offline),
         BROKER_TEST(what_was_acknowledged_is_there_after_a_clean_stop_and_after_a_kill),
         BROKER_TEST(producer_ids_come_from_the_controllers_block),
+        BROKER_TEST(a_producer_without_a_sequence_is_refused),
+        BROKER_TEST(transactional_records_need_a_transactional_id),
+        BROKER_TEST(a_refused_batch_is_told_the_log_start),
+        BROKER_TEST(topics_are_not_found_by_id_before_version_12),
+        BROKER_TEST(api_versions_wants_cluster_and_node_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
