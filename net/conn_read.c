@@ -59,6 +59,17 @@ static void input_set(struct node_conn *c, struct chunk *in, uint32_t len)
     charge(c);
 }
 
+// The same frame goes on in another chunk: it keeps its age, else the one that may be read on although memory
+// is used up would be another one each time, and every one of them would take memory.
+static void input_replace(struct node_conn *c, struct chunk *in, uint32_t len)
+{
+    loop_hold(c->loop, c->in);
+    c->in = in;
+    c->in_start = 0;
+    c->in_end = len;
+    charge(c);
+}
+
 void conn_release_input(struct node_conn *c)
 {
     if (!c->in)
@@ -225,7 +236,8 @@ static void keep(struct node_conn *c, const uint8_t *data, size_t len)
 static void parse_own(struct node_conn *c)
 {
     struct chunk *in = c->in;
-    c->in_start += (uint32_t)parse(c, in->data + c->in_start, c->in_end - c->in_start);
+    uint32_t used = (uint32_t)parse(c, in->data + c->in_start, c->in_end - c->in_start);
+    c->in_start += used;
     if (c->state != CONN_OPEN)
         return; // conn_release lets go of it
     uint32_t left = c->in_end - c->in_start;
@@ -236,9 +248,15 @@ static void parse_own(struct node_conn *c)
     size_t room = room_wanted(c, in->data + c->in_start, left);
     if (c->in_start + room <= in->cap || !may_deliver(c))
         return; // it fits where it is, or nothing more is received for now
-    uint32_t start = c->in_start;
-    loop_hold(c->loop, in);
-    keep(c, in->data + start, left);
+    const uint8_t *rest = in->data + c->in_start;
+    struct chunk *larger = chunk_alloc(room);
+    memcpy(larger->data, rest, left);
+    if (used == 0) {
+        input_replace(c, larger, left);
+    } else {
+        loop_hold(c->loop, in);
+        input_set(c, larger, left);
+    }
 }
 
 void conn_parse_on(struct node_conn *c)
@@ -293,10 +311,9 @@ static void keep_behind(struct node_conn *c, const uint8_t *data, size_t len)
     }
     uint32_t have = c->in_end - c->in_start;
     if (len > c->in->cap - c->in_end) {
-        struct chunk *old = c->in, *in = chunk_alloc(have + len);
-        memcpy(in->data, old->data + c->in_start, have);
-        loop_hold(c->loop, old);
-        input_set(c, in, have);
+        struct chunk *in = chunk_alloc(have + len);
+        memcpy(in->data, c->in->data + c->in_start, have);
+        input_replace(c, in, have);
     }
     memcpy(c->in->data + c->in_end, data, len);
     c->in_end += (uint32_t)len;

@@ -157,6 +157,7 @@ def test_500_connections_with_10_mb_frames_share_the_budget(node):
     header = struct.pack('>ihhih', 10000000, 0, 7, 1, 4) + b'evil'
     for i, s in enumerate(held):
         s.send(header)
+    time.sleep(0.3)  # the heads arrive by themselves: each frame begins in a small buffer and must move to a great one
     end = time.monotonic() + 3
     while time.monotonic() < end:
         for i, s in enumerate(held):
