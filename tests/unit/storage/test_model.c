@@ -2,7 +2,8 @@
 // Random life of a log against its model: appends, rolls, truncations, retention, restarts, crashes, failing
 // calls.
 //
-// A seed that fails prints itself: run the program with it as the argument. With --long it runs many more.
+// A seed that fails prints itself: run the program with it as the argument. With --long [COUNT [FIRST]] it
+// runs many more.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 static unsigned seeds = 40; // of each test
 static uint64_t only_seed;  // 0: all
 static bool only_one;
+static uint64_t first_seed; // added to each test's first
 
 static void one_step(struct model *m, bool crashes)
 {
@@ -85,7 +87,8 @@ static void run_seed(uint64_t seed, bool crashes, bool flush_each)
 }
 
 #define FOR_EACH_SEED(s, first)                                                                              \
-    for (uint64_t s = only_one ? only_seed : (first); s < (only_one ? only_seed + 1 : (first) + seeds); s++)
+    for (uint64_t s = only_one ? only_seed : first_seed + (first);                                           \
+         s < (only_one ? only_seed + 1 : first_seed + (first) + seeds); s++)
 
 static uint64_t current; // printed when a test fails
 
@@ -259,6 +262,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--long") == 0) {
         seeds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 1500;
+        first_seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     } else if (argc > 1) {
         only_seed = strtoull(argv[1], NULL, 10);
         only_one = true;
