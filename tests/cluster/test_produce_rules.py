@@ -105,7 +105,8 @@ def test_several_batches_for_one_partition_are_refused(client):
 
 def test_markers_and_control_batches_are_not_for_clients(client):
     assert_refused(client, wire.batch(attributes=0x20), BAD)
-    assert_refused(client, wire.batch(attributes=0x30, producer=(5, 0, -1)), BAD)
+    # A marker is transactional: without a transactional id the request itself is refused, as Apache Kafka does.
+    assert_refused(client, wire.batch(attributes=0x30, producer=(5, 0, -1)), BAD + (wire.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,))
 
 
 def test_unknown_codecs_are_refused(client):
