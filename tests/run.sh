@@ -137,7 +137,7 @@ for f in build-fuzz/tests/fuzz/fuzz_*; do
     seeds=build-fuzz/tests/fuzz/corpus/${name#fuzz_}
     mkdir -p "build-fuzz/corpus/$name" "$seeds"
     if "$f" -max_total_time=30 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 -artifact_prefix="$logs/$name-" "build-fuzz/corpus/$name" "$seeds" >"$logs/$name.log" 2>&1; then
-        echo "$name: $(awk -F: '/number_of_executed_units/ { print $3 }' "$logs/$name.log" | tr -d ' ') runs"
+        echo "$name: $(awk -F: '/number_of_executed_units/ { print $4 }' "$logs/$name.log" | tr -d ' ') runs"
         count "$name" 1 0
     else
         tail -30 "$logs/$name.log"
