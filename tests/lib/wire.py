@@ -2,6 +2,7 @@
 """Requests made by hand, so that they can be wrong on purpose: frames, record batches, the answers' plain parts."""
 import socket
 import struct
+import time
 
 import kraft
 
@@ -186,11 +187,16 @@ class Client:
         return offset
 
     def create_topics(self, names, partitions=1, configs=(), timeout=30000):
-        """CreateTopics v4; [(name, error, message)]."""
+        """CreateTopics v4; [(name, error, message)]. The answer comes at commit, as Kafka's: waits until the broker knows them, too."""
         settings = array([string(k) + string(v) for k, v in configs])
         r = self.call(CREATE_TOPICS, 4, array([string(n) + struct.pack('>ih', partitions, 1) + array([]) + settings for n in names]) + struct.pack('>ib', timeout, 0))
         r.i32()
-        return r.array(lambda: (r.string(), r.i16(), r.string()))
+        answers = r.array(lambda: (r.string(), r.i16(), r.string()))
+        end = time.monotonic() + 2
+        for name, error, _ in answers[:20]:
+            while error == 0 and self.list_offset(name, -1)[0] != 0 and time.monotonic() < end:
+                time.sleep(0.005)
+        return answers
 
     def delete_topics(self, names, timeout=30000):
         """DeleteTopics v3; [(name, error)]."""
