@@ -188,7 +188,7 @@ void quorum_remove_voter(struct quorum *q, node_id id, struct uuid directory_id,
     if (!s) {
         answer(q, cb, data, ERR_NOTFOUND, "node %d with that directory id is not a voter", (int)id);
     } else if (s->role == RAFT_VOTER && voter_set_voters(set) == 1) {
-        answer(q, cb, data, ERR_STATE, "node %d is the last voter", (int)id);
+        answer(q, cb, data, ERR_STATE, "node %d is the last voter: add another one first", (int)id);
     } else if (s->id == q->self) {
         (void)quorum_transfer_leadership(q, -1);
         answer(q, cb, data, ERR_NOTLEADER,

@@ -158,7 +158,7 @@ static void link_closed(struct node_conn *c, int reason)
         p->out = NULL;
         if (was_ready) { // it worked until now: dial at once, and know what a refusal means
             log_info(q->log, "raft", "connection to a member lost", "node=%d reason=%s", (int)p->node_id,
-                     err_text(reason));
+                     reason == 0 ? "closed by it" : err_text(reason));
             p->gone_suspected = true;
             p->retry_ms = 0;
             if (p->member && !q->transport.closed)

@@ -302,7 +302,8 @@ int log_dir_open(const struct log_dir_options *opts, struct log_dir **out, struc
                      "%s is in use by another process: stop it, or give this node a directory of its own",
                      d->path);
     else if (rc)
-        rc = err_set(msg, rc, "cannot lock %s: %s", path, err_text(rc));
+        rc = err_set(msg, rc, "cannot lock %s: %s. May the user that runs the server write there?", path,
+                     err_text(rc));
     struct manifest_sums sums;
     struct errmsg why;
     if (rc == 0)

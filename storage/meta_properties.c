@@ -206,7 +206,10 @@ int meta_dirs_check(const struct meta_dirs *d, const char *metadata_dir, node_id
                            m->path);
         }
         if (m->state == META_DIR_FAILED) {
-            return err_set(msg, ERR_IO, "the metadata log directory cannot be read: %s", m->why.text);
+            return err_set(msg, ERR_IO,
+                           "the metadata log directory cannot be read: %s. Give it to the user that runs the "
+                           "server, or mend the disk",
+                           m->why.text);
         }
     }
     return 0;

@@ -36,7 +36,8 @@ int endpoint_parse_host_port(struct slice text, struct slice *host, uint16_t *po
     int64_t number;
     if (colon == 0 || !config_read_long(slice_of(text.data + colon, text.len - colon), &number) ||
         number < 0 || number > 65535 || text.data[colon] == '+') {
-        return err_set(msg, ERR_INVALID, "\"" SLICE_FMT "\" is not host:port", SLICE_ARG(text));
+        return err_set(msg, ERR_INVALID, "\"" SLICE_FMT "\" is not host:port; write HOST:PORT",
+                       SLICE_ARG(text));
     }
     struct slice h = slice_of(text.data, colon - 1);
     if (h.len >= 2 && h.data[0] == '[' && h.data[h.len - 1] == ']') {

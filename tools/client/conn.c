@@ -90,7 +90,9 @@ static int connect_any(struct kclient_conn *c, struct errmsg *err)
         return 0;
     int code = status == ECONNREFUSED ? ERR_REFUSED : status == ETIMEDOUT ? ERR_TIMEOUT : ERR_IO;
     return err_set(err, code, "%s:%u: %s", c->host, c->port,
-                   status == ECONNREFUSED ? "nobody listens there" : strerror(status));
+                   status == ECONNREFUSED
+                       ? "nobody listens there: is the server running, and is this the port of its listener?"
+                       : strerror(status));
 }
 
 static int lost(struct kclient_conn *c, int code, struct errmsg *err)
@@ -232,8 +234,11 @@ int kclient_call(struct kclient_conn *c, int api_key, int version, const void *r
 {
     int usable = kclient_version(c, api_key, version);
     if (usable < 0 || (version >= 0 && usable != version))
-        return err_set(err, ERR_UNSUPPORTED, "%s:%u does not have %s%s", c->host, c->port,
-                       kp_api_find(api_key)->name, version >= 0 ? " at the version that is needed" : "");
+        return err_set(err, ERR_UNSUPPORTED,
+                       "%s:%u does not have %s%s (a controller's port, or another release?): name a broker's "
+                       "listener in --bootstrap-server",
+                       c->host, c->port, kp_api_find(api_key)->name,
+                       version >= 0 ? " at the version that is needed" : "");
     int rc = kclient_send(c, api_key, usable, request, err);
     return rc ? rc : kclient_receive(c, api_key, usable, response, arena, err);
 }

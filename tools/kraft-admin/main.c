@@ -52,6 +52,15 @@ static const struct admin_verb *find_verb(int argc, char **argv, int *words)
     return NULL;
 }
 
+// Commands that begin with the word.
+static void print_like(const char *word)
+{
+    for (size_t g = 0; g < GROUPS; g++)
+        for (const struct admin_verb *v = groups[g]; v->name; v++)
+            if (*word && strncmp(v->name, word, strlen(word)) == 0)
+                fprintf(stderr, "  %-18s %s\n", v->name, v->purpose);
+}
+
 static int run_verb(const struct admin_verb *v, int argc, char **argv)
 {
     struct admin a = {.verb = v->name};
@@ -70,7 +79,8 @@ static int run_verb(const struct admin_verb *v, int argc, char **argv)
     if (!server)
         server = getenv("KRAFT_BOOTSTRAP_SERVER");
     if (!server)
-        return admin_usage(&a, "--bootstrap-server is needed");
+        return admin_usage(&a, "--bootstrap-server is needed: HOST:PORT of a broker, or "
+                               "KRAFT_BOOTSTRAP_SERVER in the environment");
     if (!args_number(&a.args, "timeout", 1, 86400, 30, &seconds))
         return admin_usage(&a, "%s", a.args.error);
     opts.timeout_ms = (int)seconds * 1000;
@@ -103,6 +113,7 @@ int main(int argc, char **argv)
     if (!v) {
         fprintf(stderr, "kraft-admin: there is no command %s%s%s; kraft-admin --help lists them.\n", argv[1],
                 argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+        print_like(argv[1]);
         return ADMIN_USAGE;
     }
     return run_verb(v, argc - 1 - words, argv + 1 + words);

@@ -128,11 +128,12 @@ static bool directory_of(struct admin *a, int32_t id, bool voter, struct uuid *o
             *out = rows[i].replica_directory_id;
             return true;
         }
-    (void)admin_refused(a,
-                        voter
-                            ? "node %d is no voter"
-                            : "node %d is no observer of the quorum; start it first, or give --directory-id",
-                        id);
+    (void)admin_refused(
+        a,
+        voter ? "node %d is no voter; kraft-admin quorum describe shows who is"
+              : "the quorum does not know node %d yet: give --directory-id ID, which kraft-format info "
+                "--config FILE prints on that node",
+        id);
     return false;
 }
 

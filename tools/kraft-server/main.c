@@ -62,8 +62,9 @@ static int read_config(struct program *p, struct errmsg *msg)
         return err_set(msg, ERR_NOTFOUND, "%s cannot be opened: %s", p->options.properties, strerror(errno));
     char *text = mem_alloc(PROPERTIES_BYTES_MAX);
     size_t len = fread(text, 1, PROPERTIES_BYTES_MAX, f);
+    int err = ferror(f) ? err_set(msg, ERR_IO, "cannot be read: %s", strerror(errno))
+                        : config_values_add_file(&values, slice_of(text, len), msg);
     (void)fclose(f);
-    int err = config_values_add_file(&values, slice_of(text, len), msg);
     if (err != 0)
         err_prefix(msg, "%s", p->options.properties);
     mem_free(text);

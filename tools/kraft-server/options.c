@@ -81,5 +81,6 @@ enum options_verdict options_parse(int argc, char **argv, struct options *out)
             out->properties = arg;
         }
     }
-    return out->properties ? OPTIONS_RUN : bad("the path of server.properties is missing", "");
+    return out->properties ? OPTIONS_RUN
+                           : bad("the path of server.properties is missing; deploy/config/ has examples", "");
 }
