@@ -157,8 +157,9 @@ static int load_bootstrap(struct quorum *q, struct errmsg *msg)
     if (err == ERR_NOTFOUND && q->dynamic && q->current.index == 0)
         return err_set(msg, ERR_NOTFOUND, "%s was not formatted: run kraft-format first", q->dir);
     if (!err && info.dynamic != q->dynamic)
-        return err_set(msg, ERR_INVALID, "%s was formatted for a %s quorum, but %s", q->dir,
-                       info.dynamic ? "dynamic" : "static",
+        return err_set(msg, ERR_INVALID,
+                       "%s was formatted for a %s quorum, but %s: a cluster keeps the kind of its quorum",
+                       q->dir, info.dynamic ? "dynamic" : "static",
                        info.dynamic ? "controller.quorum.voters is set"
                                     : "controller.quorum.voters is not set");
     return err == ERR_NOTFOUND ? 0 : err;
@@ -196,7 +197,7 @@ static int static_base(struct quorum *q, struct errmsg *msg)
             return err_set(
                 msg, ERR_INVALID,
                 "controller.quorum.voters names other voters than %s was begun with: a static quorum never "
-                "changes",
+                "changes. Put the old list back",
                 q->dir);
         }
         q->current_set = voter_set_with_endpoints(known, set);
@@ -277,15 +278,17 @@ static int settle_term(struct quorum *q, bool had_file, struct errmsg *msg)
     bool sole = set && voter_set_voters(set) == 1 && voter_set_find(set, q->self) != NULL &&
                 voter_set_find(set, q->self)->role == RAFT_VOTER;
     if (had_file && q->state.term < last)
-        return err_set(
-            msg, ERR_CORRUPT,
-            "%s/quorum-state has term %d, but the log has entries of term %d: the file is of an older time",
-            q->dir, (int)q->state.term, (int)last);
+        return err_set(msg, ERR_CORRUPT,
+                       "%s/quorum-state has term %d, but the log has entries of term %d: the file is of an "
+                       "older time. Remove this voter, format a fresh directory and add it again (static "
+                       "quorum: format and start with --disk-replaced)",
+                       q->dir, (int)q->state.term, (int)last);
     if (!had_file && q->log_store->end > 0 && q->log_store->count > 0)
-        return err_set(
-            msg, ERR_CORRUPT,
-            "%s/quorum-state is missing beside a log that has entries: this voter has forgotten its vote",
-            q->dir);
+        return err_set(msg, ERR_CORRUPT,
+                       "%s/quorum-state is missing beside a log that has entries: this voter has forgotten "
+                       "its vote. Remove this voter, format a fresh directory and add it again (static "
+                       "quorum: format and start with --disk-replaced)",
+                       q->dir);
     if (q->state.term < last)
         q->state = (struct quorum_state){.term = last, .voted = -1};
     if (!sole)
