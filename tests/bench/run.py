@@ -266,7 +266,7 @@ class Bench:
         topic = self.new_topic()
         args = ['--batch-bytes', 1024, '--record-bytes', 1024, '--window', 64, '--rate', 2000]
         self.load(peer, 'produce', '--topic', topic, '--create', *args, '--seconds', 1)
-        result = self.timed(peer, 'produce', '--topic', topic, *args, '--seconds', 10)
+        result = self.timed(peer, 'produce', '--topic', topic, *args, '--seconds', 6)
         if result['achieved'] < 0.995:
             print(f'  {peer.name} kept only {result["achieved"]:.3f} of the rate', file=sys.stderr)
         self.drop_topic(peer, topic)
@@ -281,9 +281,15 @@ class Bench:
         self.fetch(peer)
 
     def record(self, row, peer, result):
+        result['load'] = os.getloadavg()[0]
         self.results.setdefault(row, {}).setdefault(peer.name, []).append(result)
         show = {k: result[k] for k in ('gb_per_s', 'requests_per_s', 'cpu_s_per_gb', 'cpu_us_per_request', 'faults_per_s', 'us_p50', 'us_p99', 'start_ms', 'rss_mib', 'anon_mib') if k in result}
         print(f'{row} {peer.name}: ' + ' '.join(f'{k}={v:.4g}' for k, v in show.items()), file=sys.stderr, flush=True)
+
+    def save(self):
+        if self.opts.json:
+            with open(self.opts.json, 'w') as f:
+                json.dump(self.results, f, indent=1)
 
     def run(self):
         os.makedirs(self.work, exist_ok=True)
@@ -312,12 +318,13 @@ class Bench:
                 for peer in peers:
                     peer.start()
                     self.warm(peer)
-                for row in loads:
-                    for _ in range(self.opts.pairs):
+                for _ in range(self.opts.pairs):  # all rows in turn, so that a bad minute does not fall on one row
+                    for row in loads:
                         for peer in peers:
                             work = self.fetch if row == 'F1' else self.latency if row == 'L1' else None
                             self.record(row, peer, work(peer) if work else self.produce(peer, row))
                             time.sleep(0.3)
+                    self.save()
         finally:
             for peer in peers:
                 peer.stop()
@@ -330,6 +337,46 @@ FIGURES = [('gb_per_s', 'GB/s', 1), ('requests_per_s', 'requests/s', 1), ('cpu_s
 
 def median_range(values):
     return f'{statistics.median(values):.4g} ({min(values):.4g}-{max(values):.4g})'
+
+
+# What a first version must reach: row, figure, its name there, how many times Kafka's, how many times the null broker's,
+# and whether more or less is better. The mark is Kafka's multiple, or the null broker's where that is easier; rows with
+# `both` must reach the null broker's multiple in any case.
+MARKS = [('P1', 'gb_per_s', 'P1 GB/s', 2, 0.6, 1, 'both'), ('P1', 'cpu_s_per_gb', 'P2 CPU-s/GB', 0.5, 1.6, -1, ''), ('P3a', 'requests_per_s', 'P3 1 connection, requests/s', 2.5, 0.6, 1, ''),
+         ('P3b', 'requests_per_s', 'P3 100 connections, requests/s', 2.5, 0.6, 1, ''), ('P4a', 'requests_per_s', 'P4 requests/s', 5, 0.4, 1, 'both'),
+         ('F1', 'gb_per_s', 'F1 GB/s', 1.5, 0.6, 1, 'both'), ('F1', 'cpu_s_per_gb', 'F1 CPU-s/GB', 1, 1.6, -1, ''),
+         ('L1', 'us_p50', 'L1 p50 us', 1 / 3, 1.6, -1, ''), ('L1', 'us_p99', 'L1 p99 us', 1 / 3, 1.6, -1, ''), ('L1', 'us_p999', 'L1 p99.9 us', 1 / 3, 1.6, -1, '')]
+LIMITS = [('M1', 'rss_mib', 'M1 RSS MiB', 16), ('S1', 'start_ms', 'S1 start ms', 200)]
+
+
+def median_ratio(results, row, key, other):
+    """Median of the ratios of neighbouring runs; None where there is none."""
+    mine, theirs = ([r.get(key) for r in results.get(row, {}).get(n, [])] for n in ('kraft', other))
+    pairs = [a / b for a, b in zip(mine, theirs) if a is not None and b]
+    return statistics.median(pairs) if pairs else None
+
+
+def verdicts(results):
+    def show(v):
+        return '' if v is None else f'{v:.3g}'
+
+    lines = ['| goal | kraft / kafka | mark | kraft / null | mark | reached |', '|---|---|---|---|---|---|']
+    for row, key, name, vs_kafka, vs_null, sign, both in MARKS:
+        a, b = median_ratio(results, row, key, 'kafka'), median_ratio(results, row, key, 'null')
+        if a is None and b is None:
+            continue
+        by_kafka, by_null = a is not None and a * sign >= vs_kafka * sign, b is not None and b * sign >= vs_null * sign
+        word = ('both' if by_kafka and by_null else 'by Kafka' if by_kafka else 'by null' if by_null else 'no')
+        if both and not by_null:
+            word = 'no'
+        than = '>=' if sign > 0 else '<='
+        lines.append(f'| {name} | {show(a)} | {than} {vs_kafka:.3g} | {show(b)} | {than} {vs_null:.3g} | {word} |')
+    for row, key, name, limit in LIMITS:
+        values = [r[key] for r in results.get(row, {}).get('kraft', [])]
+        if values:
+            v = statistics.median(values)
+            lines.append(f'| {name}: {v:.3g}, at most {limit} | {show(median_ratio(results, row, key, "kafka"))} | | | | {"yes" if v <= limit else "no"} |')
+    return '\n'.join(lines) + '\n'
 
 
 def markdown(results):
@@ -370,10 +417,8 @@ def main():
     try:
         bench.run()
     finally:
-        if opts.json:
-            with open(opts.json, 'w') as f:
-                json.dump(bench.results, f, indent=1)
-        table = markdown(bench.results)
+        bench.save()
+        table = verdicts(bench.results) + '\n' + markdown(bench.results)
         if opts.markdown:
             with open(opts.markdown, 'w') as f:
                 f.write(table)
