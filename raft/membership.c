@@ -248,40 +248,68 @@ void quorum_update_voter(struct quorum *q, const struct quorum_voter *voter, quo
 
 // ---- leadership
 // ------------------------------------------------------------------------------------------------
-int quorum_transfer_leadership(struct quorum *q, node_id to)
+// The most advanced voter that is connected, other than `but`; 0: none.
+static raft_id most_advanced(struct quorum *q, raft_id but)
 {
     raft_id id = 0;
+    raft_index best = 0;
+    const struct voter_set *set = quorum__voters(q);
+    for (uint32_t i = 0; set && i < set->count; i++) {
+        raft_index match = 0;
+        const struct quorum_server *s = &set->servers[i];
+        const struct peer *p = transport_peer(q, s->id);
+        if (s->role != RAFT_VOTER || s->id == but || !p || !transport_connected(p) ||
+            raft_match_index(&q->raft, s->id, &match) != 0)
+            continue;
+        if (id == 0 || match > best) {
+            id = s->id;
+            best = match;
+        }
+    }
+    return id;
+}
+
+static int transfer_to(struct quorum *q, raft_id id)
+{
     if (q->raft.state != RAFT_LEADER)
         return ERR_NOTLEADER;
     if (q->raft.transfer != NULL || raft_transferee(&q->raft) != 0)
         return ERR_BUSY;
-    if (to >= 0) {
-        const struct quorum_server *s = voter_set_find_node(quorum__voters(q), to);
-        if (!s || s->role != RAFT_VOTER || s->id == q->self)
-            return ERR_NOTFOUND;
-        id = s->id;
-    } else { // the most advanced voter that is connected
-        raft_index best = 0;
-        const struct voter_set *set = quorum__voters(q);
-        for (uint32_t i = 0; set && i < set->count; i++) {
-            raft_index match = 0;
-            const struct peer *p = transport_peer(q, set->servers[i].id);
-            if (set->servers[i].role != RAFT_VOTER || !p || !transport_connected(p) ||
-                raft_match_index(&q->raft, set->servers[i].id, &match) != 0)
-                continue;
-            if (id == 0 || match > best) {
-                id = set->servers[i].id;
-                best = match;
-            }
-        }
-        if (id == 0)
-            return ERR_NOTFOUND;
-    }
     memset(&q->transfer, 0, sizeof q->transfer);
     quorum__enter(q);
     int rv = raft_transfer(&q->raft, &q->transfer, id, NULL);
     quorum__leave(q);
     return translate(rv);
+}
+
+int quorum_transfer_leadership(struct quorum *q, node_id to)
+{
+    if (q->raft.state != RAFT_LEADER)
+        return ERR_NOTLEADER;
+    raft_id id;
+    if (to >= 0) {
+        const struct quorum_server *s = voter_set_find_node(quorum__voters(q), to);
+        if (!s || s->role != RAFT_VOTER || s->id == q->self)
+            return ERR_NOTFOUND;
+        id = s->id;
+    } else {
+        id = most_advanced(q, q->replaced_peer);
+    }
+    return id ? transfer_to(q, id) : ERR_NOTFOUND;
+}
+
+void quorum__replaced_settle(struct quorum *q)
+{
+    if (q->replaced_peer == 0)
+        return;
+    if (q->raft.state != RAFT_LEADER) {
+        q->replaced_peer = 0; // whoever leads next begins with an open mind
+        return;
+    }
+    raft_id id = most_advanced(q, q->replaced_peer);
+    if (id != 0 && transfer_to(q, id) == 0)
+        log_info(q->log, "raft", "another voter shall lead: one came back on a replaced disk", "id=%016llx",
+                 (unsigned long long)q->replaced_peer);
 }
 
 // ---- description

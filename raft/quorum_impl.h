@@ -179,6 +179,7 @@ struct quorum {
     raft_term heard_term;          // its term: the library remembers a leader over a vote for another one
     struct raft_transfer transfer; // memory of it
     raft_id timeout_now_to;        // transferee that is told to stand once it has everything; 0: none
+    raft_id replaced_peer;         // voter that came back on a new disk in this leadership; 0: none
     struct node_timer takeover_timer;
     raft_term takeover_term; // term in which the leader's process died
     raft_id takeover_leader; // that leader
@@ -266,6 +267,9 @@ void quorum__proposals_settle(struct quorum *q); // after each bracket
 int quorum__submit_batch(struct quorum *q, uint8_t *batch, size_t size, quorum_propose_cb cb, void *data);
 void quorum__barrier(struct quorum *q); // own barrier of a new term (rule 23)
 void quorum__change_settle(struct quorum *q);
+// A leader's match index of a peer never goes back, so one that came back on an empty disk is sent nothing:
+// another voter must lead. Called at every tick.
+void quorum__replaced_settle(struct quorum *q);
 void quorum__change_answer(struct quorum *q, int err, const char *why);
 
 // ---- take_over.c ----

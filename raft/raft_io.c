@@ -424,6 +424,7 @@ static void tick_fire(struct node_timer *t)
     quorum__note_space(q);
     if (q->closing && q->close_begun)
         return;
+    quorum__replaced_settle(q);
     quorum__snapshot_poll(q);
     quorum__enter(q);
     raft_set_heartbeat_timeout(&q->raft, 1);

@@ -49,6 +49,8 @@ int voter_memory_check(struct quorum *q, node_id node, struct uuid directory, bo
             "has forgotten its "
             "vote. If the disk was replaced on purpose, start it once with kraft-server --disk-replaced",
             (int)node, text, line);
+    if (line && node != q->opts.id)
+        q->replaced_peer = quorum_raft_id(node, directory, false);
     struct strbuf b;
     strbuf_init(&b);
     strbuf_add_str(&b, q->transport.memory ? q->transport.memory : "");

@@ -78,7 +78,8 @@ def test_a_wiped_voter_does_not_come_back_as_itself(cluster, static):
     for n in nodes:
         n.wait_answer()
     quorum.create_topic(nodes[0], 'before')
-    victim = nodes[1]
+    leader = quorum.leader_of(nodes[0])
+    victim = next(n for n in nodes if n.id != leader)  # the leader remembers how far it was
     victim.kill()
     shutil.rmtree(victim.data)
     victim.format(cluster.cluster_id, *([] if static else ['--no-initial-controllers']))
@@ -87,8 +88,13 @@ def test_a_wiped_voter_does_not_come_back_as_itself(cluster, static):
         kraft.wait_for('refusal', lambda: not victim.running() or 'disk' in victim.log_tail(60), 15)
         assert 'disk-replaced' in victim.log_tail(60), victim.log_tail(60)
         victim.kill()
-    others = [nodes[0], nodes[2]]
+    others = [n for n in nodes if n is not victim]
     quorum.create_topic(others[0], 'meanwhile')
+    if static:  # told that the disk was replaced it gets the whole log, whoever led before
+        victim.extra_arguments = ['--disk-replaced']
+        victim.start()
+        kraft.wait_for('equal logs', lambda: len({r['log_end_offset'] for r in quorum.describe(others[0])['replicas']}) == 1, 15)
+        assert 'meanwhile' in quorum.topics(victim)
     voters = [r for r in quorum.describe(others[0])['replicas'] if r.get('role', r.get('kind')) in ('voter', 'leader', 'follower', None)]
     assert len(voters) >= 2
 

@@ -102,6 +102,7 @@ class Node:
         self.data = os.path.join(root, f'node-{node_id}')
         self.log_path = os.path.join(root, f'node-{node_id}.log')
         self.process = None
+        self.extra_arguments = []  # of kraft-server
 
     @property
     def address(self):
@@ -130,7 +131,7 @@ class Node:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(('KAFKA_', 'KRAFT_'))}
         environment.update(self.env)
         with open(self.log_path, 'ab') as log:
-            self.process = subprocess.Popen([tool('kraft-server'), self.config], stdout=log, stderr=log, env=environment)
+            self.process = subprocess.Popen([tool('kraft-server'), *self.extra_arguments, self.config], stdout=log, stderr=log, env=environment)
         if wait:
             self.wait_answer()
         return self
