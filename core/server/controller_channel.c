@@ -62,7 +62,7 @@ struct controller_channel {
         int16_t min, max;
     } versions[CHANNEL_API_MAX];     // of the connected controller; max -1 = not served
     struct request_list queue, sent; // to be sent; waiting for an answer
-    bool closing;                                                    // nothing goes out any more
+    bool closing;                    // nothing goes out any more
 };
 
 static void channel_advance(struct controller_channel *ch);

@@ -82,6 +82,7 @@ node_id controller_channel_active(const struct controller_channel *ch);
 // Calls `answer` of all that is queued with ERR_CANCELED, closes the connection. What is sent afterwards is
 // answered ERR_CANCELED at once, inside the call.
 void controller_channel_close(struct controller_channel *ch);
-void controller_channel_free(struct controller_channel *ch); // closed, and its loop has ended; NULL is allowed
+void controller_channel_free(
+    struct controller_channel *ch); // closed, and its loop has ended; NULL is allowed
 
 #endif

@@ -319,7 +319,7 @@ void server_broker_start(struct server *s)
         start_follower(s);
     uint32_t dirs_count;
     struct uuid *dirs = online_dirs(s, &dirs_count);
-        struct broker_lifecycle_opts o = {.node = s->node,
+    struct broker_lifecycle_opts o = {.node = s->node,
                                       .loop = s->broker_loop,
                                       .log = s->log,
                                       .channel = s->heartbeats,

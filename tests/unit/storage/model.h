@@ -26,15 +26,15 @@ struct model {
     unsigned in_count;
     struct model_batch *maybe; // may come back after a crash
     unsigned maybe_count;
-    log_offset durable;          // all below must survive the machine's stop
-    log_offset start;            // log start offset
-    leader_epoch epoch;          // of what is appended next
-    int32_t sequence;            // of producer 7
-    bool txn_open[3];            // of producers 20 to 22
-    int32_t txn_sequence[3];     // of them
-    log_offset history;          // transactions that began below are forgotten: the log was emptied there
-    log_offset sure;           // what began below may have been another batch: below the start, before a crash
-    bool flush_each;             // flush.messages=1: acknowledged is durable
+    log_offset durable;      // all below must survive the machine's stop
+    log_offset start;        // log start offset
+    leader_epoch epoch;      // of what is appended next
+    int32_t sequence;        // of producer 7
+    bool txn_open[3];        // of producers 20 to 22
+    int32_t txn_sequence[3]; // of them
+    log_offset history;      // transactions that began below are forgotten: the log was emptied there
+    log_offset sure;         // what began below may have been another batch: below the start, before a crash
+    bool flush_each;         // flush.messages=1: acknowledged is durable
     struct plog_recovery report; // of the last restart that was not clean
     unsigned acked;              // appends that succeeded
 };

@@ -120,7 +120,8 @@ static void *flush(void *data)
 static void *trim(void *data)
 {
     struct shared *s = data;
-    while (!atomic_load(&s->done) || atomic_load(&s->rounds) <= 2) { // a busy machine may append it all meanwhile
+    while (!atomic_load(&s->done) ||
+           atomic_load(&s->rounds) <= 2) { // a busy machine may append it all meanwhile
         struct plog_doomed doomed = {0};
         mutex_lock(&s->lock);
         log_offset end = plog_end_offset(s->log), start = plog_start_offset(s->log);

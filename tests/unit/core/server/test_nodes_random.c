@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole nodes under faults drawn from a seed: what was answered stays, images end equal, nobody stops itself.
 //
-// Each seed runs three controllers, most of them combined with a broker, and two brokers through a few dozen steps: topics are made through any
-// node, processes and machines die and come back, links are cut, nodes are stopped in order. A failing seed
-// prints itself; KRAFT_SEED runs that one alone, KRAFT_SEEDS as many as it says.
+// Each seed runs three controllers, most of them combined with a broker, and two brokers through a few dozen
+// steps: topics are made through any node, processes and machines die and come back, links are cut, nodes are
+// stopped in order. A failing seed prints itself; KRAFT_SEED runs that one alone, KRAFT_SEEDS as many as it
+// says.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
