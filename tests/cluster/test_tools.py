@@ -58,8 +58,13 @@ def test_refusals_say_why_and_exit_1(shared_node):
 
 def test_a_bad_command_line_exits_2_and_sends_nothing(shared_node):
     for args in (['topics', 'create'], ['topics', 'create', '--colour', 'red'], ['topics', 'create', '--topic', 't', '--partitions', 'many'],
-                 ['paint'], ['consume', '--topic', 't', '--offset', '5'], ['topics', 'list', '--output', 'xml']):
+                 ['paint'], ['topics'], ['topics', 'describe', 't'], ['topics', 'delete', 't'], ['consume', '--topic', 't', '--offset', '5'], ['topics', 'list', '--output', 'xml']):
         admin(shared_node, *args, status=2)
+
+
+def test_a_group_of_commands_tells_what_is_in_it(shared_node):
+    for word in ('topics', 'configs', 'features', 'quorum'):
+        assert f'{word} describe' in admin(shared_node, word, '--help').stdout
 
 
 def test_a_server_that_is_not_there_exits_3():

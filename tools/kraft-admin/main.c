@@ -61,6 +61,28 @@ static void print_like(const char *word)
                 fprintf(stderr, "  %-18s %s\n", v->name, v->purpose);
 }
 
+// `kraft-admin topics`, with or without --help: lists the commands of the group; gives how many there are.
+static int print_group(FILE *out, const char *word)
+{
+    size_t len = strlen(word);
+    int count = 0;
+    for (size_t g = 0; g < GROUPS; g++)
+        for (const struct admin_verb *v = groups[g]; v->name; v++)
+            if (strncmp(v->name, word, len) == 0 && v->name[len] == ' ') {
+                if (count++ == 0)
+                    fprintf(out, "Commands of kraft-admin %s:\n", word);
+                fprintf(out, "  %-18s %s\n", v->name, v->purpose);
+            }
+    if (count)
+        fprintf(out, "\nkraft-admin COMMAND --help tells more.\n");
+    return count;
+}
+
+static bool is_help(const char *text)
+{
+    return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0 || strcmp(text, "help") == 0;
+}
+
 static int run_verb(const struct admin_verb *v, int argc, char **argv)
 {
     struct admin a = {.verb = v->name};
@@ -72,6 +94,9 @@ static int run_verb(const struct admin_verb *v, int argc, char **argv)
         printf("kraft-admin %s: %s\n\n%s\n%s", v->name, v->purpose, v->help, common_help);
         return ADMIN_OK;
     }
+    if (a.args.words_count)
+        return admin_usage(&a, "%s is no option: names are given by options, as --topic NAME",
+                           a.args.words[0]);
     const char *output = args_value(&a.args, "output"), *server = args_value(&a.args, "bootstrap-server");
     if (output && strcmp(output, "json") != 0 && strcmp(output, "table") != 0)
         return admin_usage(&a, "--output is table or json");
@@ -105,11 +130,21 @@ int main(int argc, char **argv)
         print_help(stderr);
         return ADMIN_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (is_help(argv[1])) {
         print_help(stdout);
         return ADMIN_OK;
     }
     const struct admin_verb *v = find_verb(argc - 1, argv + 1, &words);
+    if (!v && argc > 2 && is_help(argv[2]) && print_group(stdout, argv[1]))
+        return ADMIN_OK;
+    if (!v && (argc == 2 || argv[2][0] == '-') && print_group(stderr, argv[1]))
+        return ADMIN_USAGE;
+    if (!v && argv[1][0] == '-') {
+        fprintf(stderr,
+                "kraft-admin: the command comes before its options, as in kraft-admin topics list %s\n",
+                argv[1]);
+        return ADMIN_USAGE;
+    }
     if (!v) {
         fprintf(stderr, "kraft-admin: there is no command %s%s%s; kraft-admin --help lists them.\n", argv[1],
                 argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
