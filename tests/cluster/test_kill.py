@@ -5,6 +5,7 @@ import random
 import threading
 import time
 
+import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 import kraft
@@ -63,6 +64,7 @@ def read_all(address, topic, starts):
     return found, ends
 
 
+@pytest.mark.timeout(600)
 def test_acked_records_survive_kills_at_random_instants(cluster):
     seed = int(os.environ.get('KRAFT_SEED', random.randrange(1 << 32)))
     print(f'seed {seed}')
@@ -70,7 +72,7 @@ def test_acked_records_survive_kills_at_random_instants(cluster):
     node = cluster.add(1, extra={'log.segment.bytes': 1048576})
     node.format(cluster.cluster_id, '--standalone')
     node.start()
-    partitions, starts, number, acked = 3, [0, 0, 0], 0, 0
+    partitions, starts, number, acked = 3, [0, 0, 0], 0, {}
     kraft.admin(node.address, 'topics', 'create', '--topic', 'killed', '--partitions', str(partitions))
     for _ in range(ROUNDS):
         writer = Writer(node.address, 'killed', partitions, number, random.choice(['none', 'lz4', 'zstd']))
@@ -83,7 +85,10 @@ def test_acked_records_survive_kills_at_random_instants(cluster):
         found, starts = read_all(node.address, 'killed', starts)
         for n, where in writer.acked.items():
             assert found.get(n) == where, f'record {n} was acked at {where} and is at {found.get(n)}'
-        acked += len(writer.acked)
+        acked.update(writer.acked)
         number = writer.number
-    assert acked > ROUNDS
+    assert len(acked) > ROUNDS
+    found, _ = read_all(node.address, 'killed', [0, 0, 0])  # and no later kill has taken anything back
+    lost = [n for n, where in acked.items() if found.get(n) != where]
+    assert not lost, f'{len(lost)} of {len(acked)} acked records are lost, the first one is {lost[0]} at {acked[lost[0]]}'
     node.stop()

@@ -127,11 +127,12 @@ class Node:
         subprocess.run([tool('kraft-format'), 'format', '--cluster-id', cluster_id, '--config', self.config, *options], check=True,
                        capture_output=True, text=True)
 
-    def start(self, wait=True):
+    def start(self, wait=True, prefix=()):
+        """`prefix`: a command that sets something up and becomes the server."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith(('KAFKA_', 'KRAFT_'))}
         environment.update(self.env)
         with open(self.log_path, 'ab') as log:
-            self.process = subprocess.Popen([tool('kraft-server'), *self.extra_arguments, self.config], stdout=log, stderr=log, env=environment)
+            self.process = subprocess.Popen([*prefix, tool('kraft-server'), *self.extra_arguments, self.config], stdout=log, stderr=log, env=environment)
         if wait:
             self.wait_answer()
         return self
