@@ -131,6 +131,7 @@ struct node_conn *conn_new(struct node_loop *l, int fd, const struct node_conn_l
     c->last_io = node_now(l);
     list_add_tail(&l->conns, &c->link);
     l->conns_count++;
+    atomic_fetch_add_explicit(&l->node->conns, 1, memory_order_relaxed);
     net_count(l->node, NET_OPEN, 1);
     loop_touch(l);
     return c;
@@ -169,6 +170,7 @@ static void conn_release(struct node_conn *c)
     (void)close(c->fd);
     c->fd = -1;
     l->conns_count--;
+    atomic_fetch_sub_explicit(&l->node->conns, 1, memory_order_relaxed);
     net_count(l->node, NET_OPEN, -1);
     net_count(l->node, NET_CLOSED, 1);
 }

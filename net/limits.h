@@ -21,8 +21,12 @@
 #define NET_IOV_MAX 128                // pieces of one writev
 #define NET_SEND_QUEUE_BYTES_HIGH (1u << 20) // unsent output above which a connection is read no further
 #define NET_ACCEPT_MAX 64                    // connections accepted in one turn
-#define NET_CLOSE_FLUSH_MS 1000              // a closing connection's last bytes have this long
-#define NET_FRAME_MEMORY_MIN (64ull << 20)   // least budget for frames, on the smallest machine
+#define NET_DESCRIPTORS_DEFAULT 1024         // where the limit of open files cannot be told
+#define NET_CONNS_MIN 16                     // connections that are taken however low that limit is
+#define NET_CONNS_MORE                                                                                       \
+    16 // connections of listeners with a magic number above the limit: the quorum comes first
+#define NET_CLOSE_FLUSH_MS 1000            // a closing connection's last bytes have this long
+#define NET_FRAME_MEMORY_MIN (64ull << 20) // least budget for frames, on the smallest machine
 #define NET_CHARGE_STEP_BYTES                                                                                \
     (2u << 20)                             // a great frame is counted by what has come, in advance by this:
                                            // its memory comes in huge pages

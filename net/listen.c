@@ -56,6 +56,23 @@ static void run_handover(struct node_task *t)
     mem_free(h);
 }
 
+static void tell_refused(struct node_listener *l)
+{
+    struct node *n = l->node;
+    net_count(n, NET_REFUSED_FULL, 1);
+    net_log_limited(n, &n->limit_full, LOG_LEVEL_ERROR, "no file descriptor left; connections are refused",
+                    "port=%u connections=%u hint=\"raise the limit of open files (LimitNOFILE, ulimit -n)\"",
+                    l->port, atomic_load_explicit(&n->conns, memory_order_relaxed));
+}
+
+// Are all descriptors that connections may have taken? The rest is for files: connections must not stop the
+// node from writing.
+static bool is_crowded(const struct node_listener *l)
+{
+    return atomic_load_explicit(&l->node->conns, memory_order_relaxed) >=
+           l->node->conns_max + (l->opts.magic ? NET_CONNS_MORE : 0);
+}
+
 // Descriptors have run out: give up the spare one to take the connection and close it, so that the peer is
 // told.
 static void refuse_one(struct node_listener *l)
@@ -88,6 +105,11 @@ static void on_acceptable(uv_poll_t *h, int status, int events)
                 net_log_limited(l->node, &l->node->limit_accept, LOG_LEVEL_WARN, "accept failed",
                                 "port=%u reason=\"%s\"", l->port, strerror(errno));
             return;
+        }
+        if (is_crowded(l)) {
+            (void)close(fd);
+            tell_refused(l);
+            continue;
         }
         socket_tune(l->node, fd, false);
         struct node_loop *loop = l->opts.loops[l->next_loop++ % l->opts.loops_count];

@@ -15,6 +15,8 @@ struct net_options {
     struct metrics *metrics;     // registry for the node's own counters; NULL = none. Outlives the node
     uint64_t frame_memory_bytes; // most memory in received frames of the whole process; 0 = a quarter of the
                                  // machine's (or its cgroup's)
+    unsigned
+        descriptors_kept; // of the limit of open files, what accepted connections leave to files; 0 = none
     uint32_t receive_buffer_bytes; // SO_RCVBUF of accepted and dialled sockets; 0 = the system's choice
     uint32_t send_buffer_bytes;    // SO_SNDBUF; 0 = the system's choice
     uint32_t
@@ -26,6 +28,8 @@ struct net_options {
 // Makes a node; starts no thread. Raises RLIMIT_NOFILE to its hard limit and ignores SIGPIPE (process-wide).
 // One node a process. Errors: ERR_IO.
 int node_create(const struct net_options *opts, struct node **out, struct errmsg *msg);
+// The hard limit of open files, which a node works with. Any thread.
+unsigned net_descriptors_max(void);
 
 // Signals are tasks of a loop: `task` is posted to `loop` each time the signal comes (several at once may
 // become one). SIGHUP: reload. Set before node_run_until_signal. The task is posted again only after it has

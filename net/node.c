@@ -7,6 +7,7 @@
 #include "net/world.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -144,6 +145,14 @@ static uint64_t memory_bytes(void)
     return all;
 }
 
+unsigned net_descriptors_max(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0)
+        return NET_DESCRIPTORS_DEFAULT;
+    return r.rlim_max > INT_MAX ? INT_MAX : (unsigned)r.rlim_max;
+}
+
 static void raise_descriptors(void)
 {
     struct rlimit r;
@@ -193,6 +202,10 @@ int node_create(const struct net_options *opts, struct node **out, struct errmsg
     list_init(&n->listeners);
     n->signal_fd = n->stop_fd = n->spare_fd = -1;
     raise_descriptors();
+    unsigned descriptors = net_descriptors_max();
+    n->conns_max = descriptors > n->opts.descriptors_kept + NET_CONNS_MIN
+                       ? descriptors - n->opts.descriptors_kept
+                       : NET_CONNS_MIN;
     (void)signal(SIGPIPE, SIG_IGN);
     if (make_descriptors(n) != 0) {
         int err = err_set(msg, ERR_IO, "cannot make the node's descriptors: %s", strerror(errno));

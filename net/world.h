@@ -68,6 +68,8 @@ struct node {
     struct signal_hook signals[SIGNAL_HOOKS_MAX]; // hooks in use
     unsigned signals_count;                       // of them
     int signal_fd, stop_fd;                       // what the main thread waits for
+    unsigned conns_max;                           // connections, above which none is accepted
+    atomic_uint conns;                            // open now
     int spare_fd;                                 // given up to refuse a connection when descriptors run out
     struct log_limit limit_full, limit_malformed, limit_memory, limit_accept; // one for each kind of line
 };

@@ -103,7 +103,15 @@ int file_cache_get(struct file_cache *c, struct file_slot *s, struct vfs *fs, co
     *out = file_cache_peek(c, s);
     if (*out)
         return 0;
-    int rc = fs->ops->open(fs, path, flags, out, msg);
+    int rc;
+    while ((rc = fs->ops->open(fs, path, flags, out, msg)) == ERR_BUSY) {
+        mutex_lock(&c->lock); // no descriptor left: one that is not in use gives way
+        struct vfs_file *oldest = c->tail ? evict(c, c->tail) : NULL;
+        mutex_unlock(&c->lock);
+        if (!oldest)
+            break;
+        vfs_file_unref(oldest);
+    }
     if (rc == 0)
         file_cache_put(c, s, *out);
     return rc;

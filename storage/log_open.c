@@ -210,7 +210,7 @@ int plog__failed(struct partition_log *log, int rc, struct errmsg *msg, const ch
     err_prefix(&reason, "%s-%d: %s", log->topic, (int)log->partition, what);
     if (rc == ERR_NOSPACE)
         log_dir__note_full(log->dir, true);
-    else
+    else if (rc != ERR_BUSY) // no descriptor left: nothing is wrong with the disk
         log_dir_offline(log->dir, "%s", reason.text);
     return err_set(msg, rc, "%s", reason.text);
 }

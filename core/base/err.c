@@ -67,6 +67,8 @@ int err_from_errno(int errno_value)
     case EMSGSIZE:
         return ERR_TOO_LARGE;
     case EBUSY:
+    case EMFILE: // no descriptor left just now
+    case ENFILE:
         return ERR_BUSY;
     case ECANCELED:
         return ERR_CANCELED;

@@ -55,8 +55,8 @@ void err_prefix(struct errmsg *msg, const char *fmt, ...) __attribute__((format(
 // Constant text of a code; "unknown error" for a code that is not in the list.
 const char *err_text(int code);
 
-// Translates an errno value (positive) to a code: ENOSPC, EDQUOT -> ERR_NOSPACE, ENOENT -> ERR_NOTFOUND, ...,
-// everything else ERR_IO.
+// Translates an errno value (positive) to a code: ENOSPC, EDQUOT -> ERR_NOSPACE, ENOENT -> ERR_NOTFOUND,
+// EMFILE -> ERR_BUSY, ..., everything else ERR_IO.
 int err_from_errno(int errno_value);
 
 #endif

@@ -27,6 +27,7 @@ struct vfs;
 struct broker_settings {
     const struct config_values *config;   // what the operator set; NULL: nothing but defaults
     node_id id;                           // node.id
+    unsigned open_files_max;              // descriptors of partitions kept open; 0 = OPEN_FILES_MAX
     const char *cluster_id;               // 22 characters
     const char *rack;                     // broker.rack; NULL none
     const char *const *log_dirs;          // log.dirs, absolute

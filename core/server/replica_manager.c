@@ -6,14 +6,13 @@
 #include "core/base/mem.h"
 #include "core/server/replica_internal.h"
 
-#define OPEN_FILES_MAX                                                                                       \
-    8192 // descriptors kept open without being in use; the rest of the limit is for sockets
+#define OPEN_FILES_MAX 8192 // descriptors kept open without being in use, where nothing is said
 
 int replica_manager_open(struct broker *b, struct replica_manager **out, struct errmsg *msg)
 {
     struct replica_manager *m = mem_zalloc(sizeof *m);
     m->broker = b;
-    m->files = file_cache_new(OPEN_FILES_MAX);
+    m->files = file_cache_new(b->settings.open_files_max > 0 ? b->settings.open_files_max : OPEN_FILES_MAX);
     mutex_init(&m->lock);
     mutex_init(&m->flush_lock);
     hmap_init(&m->topics, HMAP_UUID);

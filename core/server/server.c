@@ -200,6 +200,7 @@ static void fill_broker(struct server *s)
                                            .id = c->id,
                                            .cluster_id = s->cluster_id,
                                            .rack = c->rack,
+                                           .open_files_max = s->opts.open_files_max,
                                            .log_dirs = c->log_dirs,
                                            .log_dir_ids = s->log_dir_ids,
                                            .log_dirs_count = c->log_dirs_count,

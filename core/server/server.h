@@ -23,6 +23,7 @@ struct server_opts {
     struct log_sink *log;               // may be NULL
     const struct server_config *config; // outlives the server
     unsigned data_loops;                // loops for broker listeners, at least 1
+    unsigned open_files_max;            // descriptors of partitions kept open; 0 = 8192
     const char *cluster_id;             // of meta.properties; copied
     const struct uuid
         *log_dir_ids; // directory.id of each of config->log_dirs; copied; zero for one that cannot be read

@@ -20,7 +20,10 @@
 #include "tools/kraft-server/log_lines.h"
 #include "tools/kraft-server/options.h"
 
-#define FLUSH_MS 1000 // what is queued for clients gets this long at the end
+#define FLUSH_MS 1000       // what is queued for clients gets this long at the end
+#define OPEN_FILES_MAX 8192 // descriptors of partitions kept open without being in use
+#define FILES_SHARE 8       // ... and at most this part of the limit of open files
+#define OTHER_FILES 40      // descriptors of loops, pools, logs, the metadata log, files written now and then
 #define PROPERTIES_BYTES_MAX (8u << 20)
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -138,7 +141,12 @@ static void reopen_task(struct node_task *t)
 static int create(struct program *p, struct errmsg *msg)
 {
     const struct server_config *c = p->config;
+    // Files first, so that no crowd of clients can stop the node from writing; most descriptors are for
+    // clients.
+    unsigned files = net_descriptors_max() / FILES_SHARE;
+    files = files < OPEN_FILES_MAX ? files : OPEN_FILES_MAX;
     struct net_options net = {
+        .descriptors_kept = files + OTHER_FILES,
         .log = &p->log.sink,
         .frame_memory_bytes = c->frame_memory_bytes,
         .receive_buffer_bytes = c->receive_buffer_bytes > 0 ? (uint32_t)c->receive_buffer_bytes : 0,
@@ -156,6 +164,7 @@ static int create(struct program *p, struct errmsg *msg)
                             .log = &p->log.sink,
                             .config = c,
                             .data_loops = data_loops(c),
+                            .open_files_max = files,
                             .cluster_id = p->dirs->cluster_id,
                             .log_dir_ids = ids,
                             .metadata_dir_id = directory_id(p->dirs, c->metadata_log_dir),
