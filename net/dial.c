@@ -39,6 +39,7 @@ struct net_dial {
     int fd;                     // connecting socket; -1: none
     uv_poll_t *poll;            // watches it; freed by its own close callback
     int err;                    // worst failure so far
+    bool no_way;                // `err` only says that this host cannot reach addresses of that kind
 };
 
 int resolve(const char *host, uint16_t port, bool passive, bool numeric_only, struct addrinfo **out)
@@ -115,8 +116,13 @@ static void note_failure(struct net_dial *d, int errno_value)
               : errno_value == ETIMEDOUT  ? ERR_TIMEOUT
               : errno_value == ECONNRESET ? ERR_RESET
                                           : ERR_IO;
-    if (!d->err || d->err == ERR_REFUSED)
+    // An address of a kind that this host does not have (::1 of "localhost" without IPv6) says nothing of the
+    // peer.
+    bool no_way = errno_value == EADDRNOTAVAIL || errno_value == EAFNOSUPPORT || errno_value == ENETUNREACH;
+    if (!d->err || d->no_way || (d->err == ERR_REFUSED && !no_way)) {
         d->err = err;
+        d->no_way = no_way;
+    }
 }
 
 static void try_next(struct net_dial *d);

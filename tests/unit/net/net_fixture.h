@@ -88,6 +88,17 @@ static inline void wait_sem(sem_t *s)
         assert_true(cond);                                                                                   \
     } while (0)
 
+// A test's own thread may be interrupted: the loops that it makes can use an io_uring, whose work comes as a
+// signal.
+static inline ssize_t client_receive(int fd, void *data, size_t len)
+{
+    ssize_t n;
+    do
+        n = recv(fd, data, len, 0);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
 static inline int client_connect(uint16_t port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
@@ -104,6 +115,8 @@ static inline void client_send(int fd, const void *data, size_t len)
     const char *at = data;
     while (len) {
         ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
         assert_true(n > 0);
         at += n;
         len -= (size_t)n;
@@ -121,7 +134,7 @@ static inline bool client_recv(int fd, void *data, size_t len)
 {
     char *at = data;
     while (len) {
-        ssize_t n = recv(fd, at, len, 0);
+        ssize_t n = client_receive(fd, at, len);
         if (n <= 0)
             return false;
         at += n;
@@ -142,7 +155,7 @@ static inline int64_t client_recv_frame(int fd, void *buf, size_t size)
 static inline bool client_is_closed(int fd)
 {
     char c;
-    ssize_t n = recv(fd, &c, 1, 0);
+    ssize_t n = client_receive(fd, &c, 1);
     return n == 0 || (n < 0 && errno == ECONNRESET);
 }
 

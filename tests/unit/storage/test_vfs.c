@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+#include <linux/magic.h>
 #include <cmocka.h>
 #include "core/base/mem.h"
 #include "storage/file_cache.h"
@@ -71,6 +73,13 @@ static int put(struct vfs_file *f, const char *text, uint64_t pos)
     for (int which = 0; which < 2; which++)                                                                  \
         for (bool once = (world_init(&(w), which), true); once; once = (world_fini(&(w)), false))
 
+// The kernel does not tell what of an overlay's files is in the page cache.
+static bool on_overlay(const struct world *w)
+{
+    struct statfs st;
+    return !w->faulty && statfs(w->root, &st) == 0 && st.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 static void bytes_that_were_written_are_read(void **state)
 {
     struct world w;
@@ -96,7 +105,7 @@ static void bytes_that_were_written_are_read(void **state)
         assert_int_equal(w.fs->ops->size(f, &size), 0);
         assert_int_equal(size, 4);
         assert_int_equal(w.fs->ops->sync(f), 0);
-        assert_int_equal(w.fs->ops->cached(f, 0, 4), 1);
+        assert_int_equal(w.fs->ops->cached(f, 0, 4), on_overlay(&w) ? 0 : 1);
         assert_int_equal(w.fs->ops->readahead(f, 0, 4), 0);
         vfs_file_unref(f);
     }
