@@ -35,8 +35,10 @@ static void make_right(uint8_t *data, size_t len)
     }
 }
 
-// Everything that can be read is whole and right; returns nothing, it only must hold.
-static void read_all(struct partition_log *log)
+// Everything that can be read moves on; where the log was recovered (`checked`) it is whole and right, too.
+// After a clean stop nothing was looked at: a reader gets what the file holds, and finds damage by the
+// checksum.
+static void read_all(struct partition_log *log, bool checked)
 {
     log_offset at = plog_start_offset(log), end = plog_end_offset(log);
     while (at < end) {
@@ -48,8 +50,8 @@ static void read_all(struct partition_log *log)
         MUST(plog_range_copy(&r, buf) == 0);
         struct batch_iter it = batch_iter_of(slice_of(buf, r.len));
         while (batch_iter_next(&it))
-            MUST(batch_last_offset(it.batch) >= at);
-        MUST(it.err == 0 && it.rest.len == 0);
+            MUST(!checked || batch_last_offset(it.batch) >= at);
+        MUST(!checked || (it.err == 0 && it.rest.len == 0));
         MUST(r.next_offset > at);
         at = r.next_offset;
         plog_range_release(&r);
@@ -57,12 +59,12 @@ static void read_all(struct partition_log *log)
     }
 }
 
-static void use(struct partition_log *log)
+static void use(struct partition_log *log, bool checked)
 {
     struct plog_timestamp t;
     struct plog_aborted *aborted;
     unsigned count;
-    read_all(log);
+    read_all(log, checked);
     (void)plog_find_timestamp(log, 1000, INT64_MAX, &t, NULL);
     (void)plog_find_max_timestamp(log, INT64_MAX, &t, NULL);
     if (plog_aborted_in(log, 0, INT64_MAX, &aborted, &count, NULL) == 0)
@@ -82,7 +84,7 @@ static void use(struct partition_log *log)
     builder_fini(&b);
     if (plog_end_offset(log) > 1)
         (void)plog_truncate_to(log, plog_end_offset(log) / 2, NULL);
-    read_all(log);
+    read_all(log, checked);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -110,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .topic = "t", .config = config, .existing = true, .clean = (data[0] & 2) != 0};
     struct partition_log *log;
     if (plog_open(dir, &args, &log, NULL) == 0) {
-        use(log);
+        use(log, !args.clean);
         (void)plog_close(log, NULL);
     }
     (void)log_dir_close(dir, 1, NULL);
