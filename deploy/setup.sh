@@ -22,7 +22,7 @@ esac
 packages="build-essential meson ninja-build pkg-config python3 ca-certificates procps
   libuv1-dev liblz4-dev libzstd-dev zlib1g-dev libsnappy-dev libisal-dev libssl-dev libxxhash-dev libjansson-dev libcmocka-dev libraft-dev"
 if [ "$1" = test ]; then
-    packages="$packages clang libclang-rt-dev kcat zstd strace valgrind iproute2 python3-venv git default-jdk-headless maven"
+    packages="$packages clang libclang-rt-dev kcat zstd e2fsprogs strace valgrind iproute2 python3-venv git default-jdk-headless maven"
     [ "$suite" = bookworm ] && packages=$(printf '%s' "$packages" | sed 's/libclang-rt-dev/libclang-rt-14-dev/')
 fi
 
