@@ -82,6 +82,18 @@ py() {
     count "$name" "$ok" "$bad"
 }
 
+# simulate NAME PROGRAM ARGUMENT...: one program that runs seeds; its end is shown where it fails.
+simulate() {
+    local name=$1 out=$logs/$1.log
+    shift
+    if timeout 300 "$@" >"$out" 2>&1; then
+        count "$name" 1 0
+    else
+        tail -30 "$out"
+        count "$name" 0 1
+    fi
+}
+
 venv() {
     local want=$top/tests/requirements.txt at=$top/build/test-venv
     if ! cmp -s "$want" "$at/requirements.txt" 2>/dev/null; then
@@ -106,6 +118,11 @@ py smoke tests/clients/test_smoke.py
 
 say "long unit tests and simulation"
 unit build unit-long --suite long --timeout-multiplier 4
+say "simulation, fresh seeds"
+seed=${KRAFT_SEED:-$((RANDOM * 32768 + RANDOM + 100000))}
+echo "seeds from $seed on (KRAFT_SEED repeats them)"
+simulate raft-fresh build/tests/unit/raft/test_raft_random all "$seed" 20
+for i in $(seq 0 19); do KRAFT_SEED=$((seed + i)) simulate "nodes-fresh-$((seed + i))" build/tests/unit/core/server/test_server_nodes_random; done
 say "cluster tests"
 py cluster tests/cluster
 say "client tests"
