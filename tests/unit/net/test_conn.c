@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections: frames in, ropes out, pausing, closing, files, magic numbers.
+//
+// Longer than other files because all facts of a connection share one echo server.
 #include "tests/unit/net/net_fixture.h"
 
 #include <sys/mman.h>
